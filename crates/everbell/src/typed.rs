@@ -143,7 +143,7 @@ impl WithoutPayload for Orgs {}
 
 /// Marks arguments without a payload.
 #[derive(Debug)]
-pub struct Nowhere(());
+pub struct NoPayload(());
 
 /// Marks arguments whose payload is at this position.
 #[derive(Debug)]
@@ -151,7 +151,7 @@ pub struct At<const POSITION: usize>(());
 
 macro_rules! without_payload {
     ($(($($argument:ident)*))+) => {
-        $(impl<P, $($argument: WithoutPayload,)*> TakesPayload<P, Nowhere> for ($($argument,)*) {})+
+        $(impl<P, $($argument: WithoutPayload,)*> TakesPayload<P, NoPayload> for ($($argument,)*) {})+
     };
 }
 

@@ -70,7 +70,9 @@ impl Jobs {
 
     /// Returns the rows that [`Jobs::create`] writes, so that a caller can write them together with something else.
     ///
-    /// A key whose versions are all retired continues with the next version.
+    /// A key whose versions are all retired continues with the next version. It reads what is committed, not what the
+    /// caller's transaction has written: two jobs of one key that are prepared for the same transaction conflict when the
+    /// second one is written.
     pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
         let Context { parts, actor, .. } = &self.context;
         let now = self.context.now();

@@ -61,7 +61,7 @@ type Reading<T> = BoxFuture<'static, StoreResult<Page<T>>>;
 #[must_use = "nothing is read until it is polled"]
 pub struct Rows<T> {
     read: Box<dyn Fn(PageRequest) -> Reading<T> + Send>,
-    rows: VecDeque<T>,
+    buffer: VecDeque<T>,
     unreadable: Vec<String>,
     state: State<T>,
 }
@@ -75,8 +75,8 @@ enum State<T> {
 
 impl<T> Rows<T> {
     fn new(read: impl Fn(PageRequest) -> Reading<T> + Send + 'static) -> Rows<T> {
-        let (rows, unreadable) = (VecDeque::new(), Vec::new());
-        Rows { read: Box::new(read), rows, unreadable, state: State::Between(None) }
+        let (buffer, unreadable) = (VecDeque::new(), Vec::new());
+        Rows { read: Box::new(read), buffer, unreadable, state: State::Between(None) }
     }
 
     /// Returns the next row; `None` at the end.
@@ -100,7 +100,7 @@ impl<T> Rows<T> {
 
     fn poll_row(&mut self, waker: &mut Waker<'_>) -> Poll<Option<StoreResult<T>>> {
         loop {
-            if let Some(row) = self.rows.pop_front() {
+            if let Some(row) = self.buffer.pop_front() {
                 return Poll::Ready(Some(Ok(row)));
             }
             match &mut self.state {
@@ -111,7 +111,7 @@ impl<T> Rows<T> {
                 }
                 State::Reading(reading) => match ready!(reading.as_mut().poll(waker)) {
                     Ok(page) => {
-                        self.rows.extend(page.items);
+                        self.buffer.extend(page.items);
                         self.unreadable.extend(page.unreadable);
                         self.state = page.next.map_or(State::Ended, |next| State::Between(Some(next)));
                     }
@@ -135,7 +135,7 @@ impl<T: Unpin> Stream for Rows<T> {
 
 impl<T> fmt::Debug for Rows<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let has_ended = matches!(self.state, State::Ended) && self.rows.is_empty();
+        let has_ended = matches!(self.state, State::Ended) && self.buffer.is_empty();
         f.debug_struct("Rows").field("has_ended", &has_ended).finish_non_exhaustive()
     }
 }

@@ -86,7 +86,9 @@ impl TestBell {
         now: Timestamp,
     ) -> TestBell {
         let clock = Arc::new(ManualClock::new(now));
-        memory.iter().for_each(|memory| memory.set_now(now));
+        if let Some(memory) = &memory {
+            memory.set_now(now);
+        }
         let builder = builder.store(Arc::clone(&store)).clock(Arc::clone(&clock) as _);
         let bell = builder.build().await.unwrap_or_else(|error| panic!("{error}"));
         let engine = instance(&bell);
@@ -151,7 +153,9 @@ impl TestBell {
     /// Moves the clocks.
     pub(super) fn set_time(&self, now: Timestamp) {
         self.clock.set(now);
-        self.memory.iter().for_each(|memory| memory.set_now(now));
+        if let Some(memory) = &self.memory {
+            memory.set_now(now);
+        }
     }
 }
 
