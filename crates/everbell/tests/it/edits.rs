@@ -24,7 +24,7 @@ fn job() -> Schedule {
         .label("team", "x")
         .overlap(Overlap::Queue)
         .timeout(Duration::from_secs(90))
-        .depends_on("b", Duration::from_secs(60))
+        .depends_on("b", Duration::from_mins(1))
         .end_at("2030-01-01T00:00:00Z".parse().unwrap())
 }
 

@@ -55,8 +55,8 @@ async fn every_action_refuses_a_payload_that_does_not_fit() {
     assert_eq!(refused(jobs.create(job("b").payload("text")).await), mismatch(" of job `b`"));
     assert_eq!(refused(jobs.prepare(&job("b").payload("text")).await), mismatch(" of job `b`"));
     assert_eq!(refused(jobs.run_now("a").payload("text").await), mismatch(" of job `a`"));
-    let text = Json::parse("payload", "\"text\"").unwrap();
-    let edit = Edit { payload: Some(text), ..Edit::default() };
+    let wrong = Json::parse("payload", "\"text\"").unwrap();
+    let edit = Edit { payload: Some(wrong), ..Edit::default() };
     assert_eq!(refused(jobs.new_version("a", edit.clone()).await), mismatch(" of job `a`"));
     assert_eq!(refused(test.runs().try_target("count", "text").await), mismatch(""));
     // The payload fits its target until another one is named.
@@ -160,7 +160,7 @@ async fn a_typed_target_takes_handlers_of_its_payload_or_of_none() {
     async fn without(Key(key): Key, _: Run, _: State<u64>) -> Result<String, RunError> {
         Ok(key)
     }
-    let app = Everbell::builder().state(10_u64).target(COUNT, last).target(&TICK, without);
+    let app = Everbell::builder().state(10_u64).target(COUNT, last).target(TICK, without);
     let app = app.schedule(Schedule::cron("a", "0 9 * * *").to(&COUNT, 7));
     let mut test = TestBell::start(app, "2027-01-01T00:00:00Z").await;
     test.jobs().create(Schedule::cron("b", "0 9 * * *").to(&TICK, ())).await.unwrap();

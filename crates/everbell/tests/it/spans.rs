@@ -15,7 +15,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Collects the events of this file, each with the fields of the run that it is logged in.
 #[derive(Clone, Default)]
-struct Collected(Arc<Mutex<Vec<(String, BTreeMap<String, String>)>>>);
+struct Collected(Arc<Mutex<Vec<Line>>>);
+
+/// A message, and the fields of its run.
+type Line = (String, BTreeMap<String, String>);
 
 #[derive(Default)]
 struct Fields(BTreeMap<String, String>);
