@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use crate::change::Edit;
 use crate::cron::{Dst, Expression, ParseError};
+use crate::spec::When;
 use crate::{
     Definition, Dependency, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Scope, Source, Spec, SpecError,
     Target, Zone, expect_visible,
@@ -48,7 +49,7 @@ pub struct Draft {
 }
 
 /// When a draft fires.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Timing {
     /// At the times of a cron expression or macro.
     Cron(String),
@@ -112,6 +113,51 @@ impl Draft {
             labels: BTreeMap::new(),
             scope: Scope::Global,
         }
+    }
+
+    /// Returns a definition as a draft, so that parts of it can be changed. A fixed rate becomes its `@every` expression.
+    pub fn from_definition(definition: &Definition) -> Draft {
+        let cron = |expression: Option<String>| Timing::Cron(expression.unwrap_or_default());
+        let (timing, timezone) = match &definition.spec {
+            Ok(spec) => match spec.when() {
+                When::Cron(expression) | When::Every { expression, .. } => {
+                    (cron(Some(expression.to_string())), spec.zone().to_string())
+                }
+                When::Once(at) => (Timing::Once(*at), spec.zone().to_string()),
+            },
+            Err(unreadable) => (cron(unreadable.expression.clone()), unreadable.timezone.clone()),
+        };
+        let spec = definition.spec.as_ref().ok();
+        Draft {
+            target: Some(definition.target.to_string()),
+            timezone: Some(timezone),
+            payload: Some(Ok(definition.payload.as_str().to_owned())),
+            // With its dependency.
+            policies: (*definition.policies).clone(),
+            depends_on: None,
+            dst: spec.map(Spec::dst).unwrap_or_default(),
+            start_at: spec.and_then(Spec::start_at),
+            end_at: spec.and_then(Spec::end_at),
+            description: definition.description.clone(),
+            labels: definition.labels.clone(),
+            scope: definition.scope,
+            ..Draft::new(definition.key.as_str(), timing)
+        }
+    }
+
+    /// Whether both fire at the same times.
+    fn has_schedule_of(&self, other: &Draft) -> bool {
+        let zone = |draft: &Draft| draft.timezone.clone().unwrap_or_else(|| Zone::utc().to_string());
+        let bounds = |draft: &Draft| (draft.start_at, draft.end_at);
+        (&self.timing, zone(self), self.dst, bounds(self)) == (&other.timing, zone(other), other.dst, bounds(other))
+    }
+
+    /// Returns the edit that turns a definition into this draft, which was made from it. A schedule that is still the same
+    /// is left alone, so a fixed rate keeps counting from where it counted.
+    pub fn edit_of(&self, definition: &Definition, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
+        let edit = self.edit(now)?;
+        let spec = edit.spec.filter(|_| !self.has_schedule_of(&Draft::from_definition(definition)));
+        Ok(Edit { spec, ..edit })
     }
 
     /// Checks every part, and returns every problem with the field as the API spells it.

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
-use everbell::{Everbell, JobFilter, PageRequest, Run, Schedule, StoreError};
+use everbell::{Everbell, JobFilter, Run, Schedule, StoreError};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -19,12 +19,10 @@ async fn report(run: Run) {
 
 /// `GET /`: the jobs and when they fire next.
 async fn jobs(State(bell): State<Everbell>) -> Result<String, (StatusCode, String)> {
-    let page = PageRequest { limit: 100, after: None };
-    let jobs = bell.jobs().list(&JobFilter::default(), &page).await.map_err(|error| answer(&error))?;
-    let lines = jobs.items.iter().map(|row| {
-        let next = row.timer.as_ref().and_then(|timer| timer.next_run_at);
-        let next = next.map_or_else(|| "never".to_owned(), |at| at.to_string());
-        format!("{} {} next {next}\n", row.job.definition.key, row.job.state.status)
+    let jobs = bell.jobs().stream(JobFilter::default()).all().await.map_err(|error| answer(&error))?;
+    let lines = jobs.iter().map(|job| {
+        let next = job.next_run_at().map_or_else(|| "never".to_owned(), |at| at.to_string());
+        format!("{} {} next {next}\n", job.key(), job.status())
     });
     Ok(lines.collect())
 }

@@ -1,10 +1,10 @@
-//! How a program tests its own schedules: a week in a moment, over a change of the clocks, with a crash in it.
+//! How a program tests its own schedules: a week in a moment, over a change of the clocks, with a crash and an outage in it.
 //!
 //! `cargo run -p everbell --example testing`. In a real program this is a `#[tokio::test]`.
 
 use std::time::Duration;
 
-use everbell::testing::TestBell;
+use everbell::testing::{GapReason, RunSetup, TestBell};
 use everbell::{Backoff, Builder, Everbell, Payload, Run, RunError, RunStatus, Schedule};
 
 async fn brief(Payload(team): Payload<String>, run: Run) -> Result<String, RunError> {
@@ -38,10 +38,20 @@ async fn main() {
 
     let said: Result<String, RunError> = test.perform("brief", "support").await;
     println!("the handler alone, at its first attempt: {}", said.unwrap_or_else(|error| error.to_string()));
+    let said: Result<String, RunError> = test.perform_with("brief", "support", RunSetup::new().attempt(2)).await;
+    println!("and at its second: {}", said.unwrap_or_else(|error| error.to_string()));
 
     test.crash_during("briefing").await;
     test.advance_by(Duration::from_mins(2)).await;
     test.assert_settled().await;
     println!("with a crash in between:{}", test.assert_ran("briefing").await.times(3));
     println!("next: {}", test.next_fires("briefing", 1).await.join(""));
+
+    test.down_for(Duration::from_hours(48)).await;
+    test.advance_by(Duration::from_mins(2)).await;
+    let ran = test.assert_ran("briefing").await.times(4);
+    let last = &ran.runs()[3];
+    println!("after two days without a process: {} slot(s) folded into the run of {}", last.folded, last.scheduled_at);
+    test.assert_gaps("briefing").await.slots(1).because(GapReason::Coalesced);
+    test.assert_skipped("briefing").await.times(0);
 }

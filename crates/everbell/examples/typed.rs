@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use everbell::{Backoff, Event, Everbell, Payload, Run, RunError, RunNow, RunStatus, Schedule, State};
+use everbell::{Backoff, Event, Everbell, Payload, Run, RunError, RunNow, RunStatus, Schedule, State, TypedTarget};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Briefing {
     org: u64,
 }
+
+/// The target and the type of its payload: the compiler checks that jobs and the handler agree.
+const BRIEF: TypedTarget<Briefing> = TypedTarget::new("brief");
 
 /// The result of a run, shown beside it.
 #[derive(serde::Serialize)]
@@ -52,12 +55,11 @@ async fn main() -> anyhow::Result<()> {
     let bell = Everbell::builder()
         .database("sqlite::memory:")
         .state(Mailer::default())
-        .target("brief", brief)
+        .target(BRIEF, brief)
         .schedule(
             Schedule::cron("daily-briefing", "0 8 * * mon-fri")
                 .tz("Europe/Paris")
-                .target("brief")
-                .payload(Briefing { org: 7 })
+                .to(&BRIEF, Briefing { org: 7 })
                 .retry(3, patient),
         )
         .build()
@@ -69,8 +71,12 @@ async fn main() -> anyhow::Result<()> {
     let mut waiting = vec![
         jobs.run_now("daily-briefing").await?,
         jobs.run_now("daily-briefing").payload(Briefing { org: 100 }).force().await?,
-        jobs.run_now("daily-briefing").payload("no briefing at all").force().await?,
     ];
+    // A payload that the handler cannot read is refused at once.
+    match jobs.run_now("daily-briefing").payload("no briefing at all").await {
+        Err(error) => println!("refused: {error}"),
+        Ok(_) => anyhow::bail!("this payload is no briefing"),
+    }
     bell.run_until(async {
         while let Ok(event) = events.recv().await {
             if let Event::Finished { run, .. } = &*event {

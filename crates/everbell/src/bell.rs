@@ -1,9 +1,11 @@
 //! [`Everbell`]: everything together, ready to run.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
+use everbell_core::Target;
 use everbell_core::store::{Instance, Store, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::broadcast;
@@ -26,11 +28,27 @@ pub struct Everbell {
     synced: Arc<SyncPlan>,
 }
 
+/// An [`Everbell`] that does not keep itself alive.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakBell {
+    parts: Weak<Parts>,
+    synced: Arc<SyncPlan>,
+}
+
+impl WeakBell {
+    /// Returns the bell, unless its program dropped it.
+    pub(crate) fn upgrade(&self) -> Option<Everbell> {
+        Some(Everbell { parts: self.parts.upgrade()?, synced: Arc::clone(&self.synced) })
+    }
+}
+
 /// The parts that an instance is made of.
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) targets: Targets,
+    /// Targets that other programs serve.
+    pub(crate) known: BTreeSet<Target>,
     pub(crate) options: EngineOptions,
     pub(crate) events: Events,
 }
@@ -43,6 +61,10 @@ impl Everbell {
 
     pub(crate) fn new(parts: Arc<Parts>, synced: SyncPlan) -> Everbell {
         Everbell { parts, synced: Arc::new(synced) }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakBell {
+        WeakBell { parts: Arc::downgrade(&self.parts), synced: Arc::clone(&self.synced) }
     }
 
     /// Fires schedules and runs handlers until `shutdown` resolves. Then it takes no more work, lets handlers finish
@@ -144,7 +166,7 @@ impl Everbell {
 impl fmt::Debug for Parts {
     /// Leaves out the store, which may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let targets: Vec<&str> = self.targets.names().map(everbell_core::Target::as_str).collect();
+        let targets: Vec<&str> = self.targets.names().map(Target::as_str).collect();
         f.debug_struct("Parts").field("targets", &targets).field("options", &self.options).finish_non_exhaustive()
     }
 }

@@ -13,10 +13,11 @@ use crate::clock::{Clock, DatabaseClock};
 use crate::engine::EngineOptions;
 use crate::events::{Event, Events, Observer};
 use crate::extract::States;
-use crate::handler::Handler;
+use crate::handler::{Handler, HandlerFn};
 use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
-use crate::targets::{Action, TargetOptions, Targets};
+use crate::targets::{Action, PayloadCheck, TargetOptions, Targets};
+use crate::typed::TargetLabel;
 
 /// The most known targets that a problem names.
 const MAX_NAMED_TARGETS: usize = 5;
@@ -28,6 +29,7 @@ pub struct Builder {
     clock: Option<Arc<dyn Clock>>,
     states: States,
     targets: Vec<Registered>,
+    known: Vec<String>,
     schedules: Vec<Schedule>,
     source: Source,
     removed: Removed,
@@ -48,6 +50,7 @@ struct Registered {
     name: String,
     options: TargetOptions,
     check: fn(&States) -> Vec<String>,
+    check_payload: PayloadCheck,
     erase: Box<dyn FnOnce(Arc<States>) -> Action + Send>,
 }
 
@@ -55,6 +58,8 @@ struct Registered {
 struct Checked {
     keeping: Keeping,
     targets: Targets,
+    known: BTreeSet<Target>,
+    states: Arc<States>,
     schedules: Vec<Schedule>,
 }
 
@@ -65,6 +70,7 @@ impl Builder {
             clock: None,
             states: States::default(),
             targets: Vec::new(),
+            known: Vec::new(),
             schedules: Vec::new(),
             source: Source::Code,
             removed: Removed::default(),
@@ -104,27 +110,46 @@ impl Builder {
         self
     }
 
-    /// Serves a target with a function.
-    pub fn target<A: 'static>(self, name: impl Into<String>, handler: impl Handler<A>) -> Builder {
+    /// Serves a target with a function. The name is a text, or a [`TypedTarget`](crate::TypedTarget), which must have the
+    /// type of the function's [`Payload`](crate::Payload).
+    pub fn target<A: 'static, M, H>(self, name: impl TargetLabel<A, M>, handler: H) -> Builder
+    where
+        H: HandlerFn<A> + Handler<A>,
+    {
         self.target_with(name, handler, TargetOptions::default())
     }
 
     /// Serves a target with a function, with limits on concurrency and time.
-    pub fn target_with<A: 'static, H: Handler<A>>(
+    pub fn target_with<A: 'static, M, H>(
         mut self,
-        name: impl Into<String>,
+        name: impl TargetLabel<A, M>,
         handler: H,
         options: TargetOptions,
-    ) -> Builder {
+    ) -> Builder
+    where
+        H: HandlerFn<A> + Handler<A>,
+    {
         let erase = Box::new(move |states| handler.into_action(states));
-        self.targets.push(Registered { name: name.into(), options, check: H::check, erase });
+        let (name, check_payload) = (name.into_label(), H::check_payload);
+        self.targets.push(Registered { name, options, check: H::check, check_payload, erase });
         self
     }
 
     /// Serves a target with an [`Action`] that is no function of the program: for crates that bring their own targets.
     pub fn action(mut self, name: impl Into<String>, action: Action, options: TargetOptions) -> Builder {
         let (check, erase) = (|_: &States| Vec::new(), Box::new(move |_| action));
-        self.targets.push(Registered { name: name.into(), options, check, erase });
+        self.targets.push(Registered { name: name.into(), options, check, check_payload: |_| Ok(()), erase });
+        self
+    }
+
+    /// Names a target that other programs serve, so that this one may schedule it even while none of them is running, for
+    /// instance during their deployment. Payloads for it are not checked here; a [`TypedTarget`](crate::TypedTarget) lets
+    /// the compiler do that.
+    ///
+    /// Without this, a target is known if a live instance serves it or if a job already has it. Others are refused,
+    /// because they are most likely misspelled.
+    pub fn knows(mut self, target: impl Into<String>) -> Builder {
+        self.known.push(target.into());
         self
     }
 
@@ -175,19 +200,21 @@ impl Builder {
     ///
     /// Reports all problems at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
-        let (parts, syncer) = self.open().await?;
+        let (parts, states, syncer) = self.open().await?;
         let done = syncer.apply(&parts).await?;
-        Ok(Everbell::new(parts, done))
+        let bell = Everbell::new(parts, done);
+        states.set_bell(bell.downgrade());
+        Ok(bell)
     }
 
     /// Returns what [`Builder::build`] would do with the declared jobs, without doing it. Migrates the schema.
     pub async fn plan(self) -> Result<SyncPlan, BuildError> {
-        let (parts, syncer) = self.open().await?;
+        let (parts, _, syncer) = self.open().await?;
         Ok(syncer.plan(&parts).await?)
     }
 
-    async fn open(mut self) -> Result<(Arc<Parts>, Syncer), BuildError> {
-        let Checked { keeping, targets, schedules } = self.check()?;
+    async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>, Syncer), BuildError> {
+        let Checked { keeping, targets, known, states, schedules } = self.check()?;
         let store = match keeping {
             Keeping::In(store) => store,
             Keeping::At(url) => everbell_store::connect(&url).await?,
@@ -196,9 +223,10 @@ impl Builder {
             Some(clock) => clock,
             None => Arc::new(DatabaseClock::start(&*store).await?),
         };
-        let parts = Parts { store, clock, targets, options: self.options, events: Events::new(self.observers) };
+        let (options, events) = (self.options, Events::new(self.observers));
+        let parts = Parts { store, clock, targets, known, options, events };
         let syncer = Syncer { schedules, source: self.source, removed: self.removed, adopt: self.adopt };
-        Ok((Arc::new(parts), syncer))
+        Ok((Arc::new(parts), states, syncer))
     }
 
     fn check(&mut self) -> Result<Checked, BuildError> {
@@ -211,20 +239,22 @@ impl Builder {
             problems.push("schedules that are declared cannot be owned by `api`".to_owned());
         }
         problems.extend(self.options.problems().iter().map(ToString::to_string));
-        let known: BTreeSet<String> = self.targets.iter().map(|target| target.name.clone()).collect();
-        let targets = self.check_targets(&mut problems);
-        let schedules = self.check_schedules(&known, &mut problems);
+        let served = self.targets.iter().map(|target| &target.name);
+        let names: BTreeSet<String> = served.chain(&self.known).cloned().collect();
+        let known = self.check_known(&mut problems);
+        let states = Arc::new(std::mem::take(&mut self.states));
+        let targets = self.check_targets(&states, &mut problems);
+        let schedules = self.check_schedules(&names, &targets, &mut problems);
         match keeping {
-            Some(keeping) if problems.is_empty() => Ok(Checked { keeping, targets, schedules }),
+            Some(keeping) if problems.is_empty() => Ok(Checked { keeping, targets, known, states, schedules }),
             _ => Err(BuildError::Invalid(problems)),
         }
     }
 
-    fn check_targets(&mut self, problems: &mut Vec<String>) -> Targets {
-        let states = Arc::new(std::mem::take(&mut self.states));
+    fn check_targets(&mut self, states: &Arc<States>, problems: &mut Vec<String>) -> Targets {
         let mut targets = Targets::default();
-        for Registered { name, options, check, erase } in std::mem::take(&mut self.targets) {
-            problems.extend(check(&states).into_iter().map(|missing| format!("target `{name}`: {missing}")));
+        for Registered { name, options, check, check_payload, erase } in std::mem::take(&mut self.targets) {
+            problems.extend(check(states).into_iter().map(|missing| format!("target `{name}`: {missing}")));
             if options.concurrency == Some(0) {
                 problems.push(format!("target `{name}`: concurrency must be at least 1"));
             }
@@ -233,7 +263,7 @@ impl Builder {
             }
             match Target::new(&name) {
                 Ok(target) => {
-                    if !targets.add(target, erase(Arc::clone(&states)), options) {
+                    if !targets.add_checked(target, erase(Arc::clone(states)), options, check_payload) {
                         problems.push(format!("target `{name}` is defined twice"));
                     }
                 }
@@ -243,7 +273,20 @@ impl Builder {
         targets
     }
 
-    fn check_schedules(&mut self, known: &BTreeSet<String>, problems: &mut Vec<String>) -> Vec<Schedule> {
+    fn check_known(&self, problems: &mut Vec<String>) -> BTreeSet<Target> {
+        let checked = self.known.iter().filter_map(|name| {
+            let target = Target::new(name);
+            target.map_err(|why| problems.push(format!("target `{}`: {}", name.escape_debug(), why.reason))).ok()
+        });
+        checked.collect()
+    }
+
+    fn check_schedules(
+        &mut self,
+        known: &BTreeSet<String>,
+        targets: &Targets,
+        problems: &mut Vec<String>,
+    ) -> Vec<Schedule> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for schedule in &self.schedules {
             let key = schedule.key().escape_debug().to_string();
@@ -258,6 +301,12 @@ impl Builder {
                 let names = listed(&nearest(target, known.iter().map(String::as_str), MAX_NAMED_TARGETS));
                 let target = target.escape_debug();
                 problems.push(format!("schedule `{key}` names unknown target `{target}`; known: {names}"));
+            }
+            let target = schedule.target_name().and_then(|target| Target::new(target).ok());
+            if let (Some(target), Some(payload)) = (target, schedule.payload_json())
+                && let Err(problem) = targets.check_payload(&target, &payload, None)
+            {
+                problems.push(format!("schedule `{key}`: {problem}"));
             }
         }
         std::mem::take(&mut self.schedules)

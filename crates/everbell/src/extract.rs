@@ -3,16 +3,27 @@
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::OnceLock;
 
-use everbell_core::FailureCode;
+use everbell_core::{FailureCode, Json};
 use serde::de::DeserializeOwned;
 
+use crate::bell::{Everbell, WeakBell};
+use crate::client::{Jobs, Orgs, Runs};
 use crate::error::RunError;
 use crate::run::Run;
 
 /// An argument of a handler.
 ///
-/// Implement it for values that several handlers take from a run in the same way.
+/// Implement it for values that several handlers take from a run in the same way. A type that reads the payload should
+/// implement [`FromRun::check_payload`] as well, so that a payload that it cannot read is refused when it is written.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an argument of a handler",
+    label = "handlers cannot take this type",
+    note = "a handler takes `Payload<T>` (with `T: serde::Deserialize`), `State<T>` (with `T: Clone + Send + Sync`), `Run`, \
+            `Everbell`, `Jobs`, `Runs`, `Orgs`, or types that implement `everbell::FromRun`",
+    note = "to take a `{Self}` from the payload of the job, write `Payload<{Self}>`"
+)]
 pub trait FromRun: Sized {
     /// Extracts it from the run, or returns why the run fails.
     fn from_run(run: &Run, states: &States) -> Result<Self, RunError>;
@@ -22,6 +33,13 @@ pub trait FromRun: Sized {
         let _ = states;
         None
     }
+
+    /// Returns why it cannot be read from this payload, as `no Briefing: the field org is missing`. Arguments that do not
+    /// read the payload accept every one.
+    fn check_payload(payload: &Json) -> Result<(), String> {
+        let _ = payload;
+        Ok(())
+    }
 }
 
 impl FromRun for Run {
@@ -30,23 +48,48 @@ impl FromRun for Run {
     }
 }
 
-/// The payload, read into a type. A payload that does not fit fails the run with `invalid_payload`, without a retry.
+/// The payload, read into a type.
+///
+/// A payload that does not fit is refused when it is written: by [`Builder::build`](crate::Builder::build) for declared
+/// jobs, and by every action of [`Jobs`](crate::Jobs) and [`Runs`](crate::Runs) in a program that serves the target.
+/// A program that does not serve it cannot check that: then the run fails with `invalid_payload`, without a retry.
+///
+/// A job without a payload has `{}`. Types that cannot be read from that, but from `null`, get `null`: `Payload<()>`
+/// and `Payload<Option<T>>` work for jobs without a payload. If `T` itself can be read from `{}`, such a job has `Some`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload<T>(pub T);
 
 impl<T: DeserializeOwned> FromRun for Payload<T> {
     fn from_run(run: &Run, _: &States) -> Result<Payload<T>, RunError> {
-        let mut reader = serde_json::Deserializer::from_str(run.payload().as_str());
-        serde_path_to_error::deserialize(&mut reader).map(Payload).map_err(|error| {
-            let wanted = short_name(type_name::<T>());
-            let place = match error.path().to_string() {
-                root if root == "." => String::new(),
-                path => format!(" at `{path}`"),
-            };
-            let message = format!("the payload is no `{wanted}`{place}: {}", error.inner());
+        read(run.payload()).map(Payload).map_err(|mismatch| {
+            let message = format!("the payload is {mismatch}");
             RunError::with_code(FailureCode::INVALID_PAYLOAD, &message).fatal()
         })
     }
+
+    fn check_payload(payload: &Json) -> Result<(), String> {
+        read::<T>(payload).map(drop)
+    }
+}
+
+/// Reads a payload, or returns why that is impossible.
+fn read<T: DeserializeOwned>(payload: &Json) -> Result<T, String> {
+    let read = |text: &str| serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_str(text));
+    let error = match read(payload.as_str()) {
+        Ok(value) => return Ok(value),
+        Err(error) => error,
+    };
+    let is_absent = *payload == Json::empty();
+    if is_absent && let Ok(value) = read("null") {
+        return Ok(value);
+    }
+    let wanted = short_name(type_name::<T>());
+    let place = match error.path().to_string() {
+        root if root == "." => String::new(),
+        path => format!(" at `{path}`"),
+    };
+    let hint = if is_absent { "; a job without a payload has `{}`" } else { "" };
+    Err(format!("no `{wanted}`{place}: {}{hint}", error.inner()))
 }
 
 /// State given to [`Builder::state`](crate::Builder::state): a pool, a client, a configuration.
@@ -69,25 +112,53 @@ fn missing<T>() -> String {
     format!("there is no state of the type `{name}`; give one with `.state(..)`")
 }
 
+macro_rules! part_of_the_bell {
+    ($($type:ident: $take:expr;)+) => {
+        /// For handlers that create, change or run jobs: the [`Everbell`] that runs the handler, or a part of it.
+        $(impl FromRun for $type {
+            fn from_run(_: &Run, states: &States) -> Result<$type, RunError> {
+                let gone = || RunError::with_code(FailureCode::SHUTDOWN, "its instance is shutting down");
+                states.bell.get().and_then(WeakBell::upgrade).map($take).ok_or_else(gone)
+            }
+        })+
+    };
+}
+
+part_of_the_bell! {
+    Everbell: |bell| bell;
+    Jobs: |bell| bell.jobs();
+    Runs: |bell| bell.runs();
+    Orgs: |bell| bell.orgs();
+}
+
 /// The state that a program gives to its handlers, one value of each type.
 #[derive(Default)]
-pub struct States(HashMap<TypeId, (&'static str, Box<dyn Any + Send + Sync>)>);
+pub struct States {
+    values: HashMap<TypeId, (&'static str, Box<dyn Any + Send + Sync>)>,
+    /// Weak, because the bell holds its handlers, and they hold this.
+    bell: OnceLock<WeakBell>,
+}
 
 impl States {
     /// Returns the value of this type.
     pub fn get<T: Clone + Send + Sync + 'static>(&self) -> Option<T> {
-        self.0.get(&TypeId::of::<T>())?.1.downcast_ref::<T>().cloned()
+        self.values.get(&TypeId::of::<T>())?.1.downcast_ref::<T>().cloned()
     }
 
     /// Adds a value. Returns whether there was none of its type.
     pub(crate) fn add<T: Clone + Send + Sync + 'static>(&mut self, value: T) -> bool {
-        self.0.insert(TypeId::of::<T>(), (type_name::<T>(), Box::new(value))).is_none()
+        self.values.insert(TypeId::of::<T>(), (type_name::<T>(), Box::new(value))).is_none()
+    }
+
+    /// Sets the bell that handlers take as an argument.
+    pub(crate) fn set_bell(&self, bell: WeakBell) {
+        self.bell.get_or_init(|| bell);
     }
 }
 
 impl fmt::Debug for States {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.values().map(|(name, _)| short_name(name))).finish()
+        f.debug_set().entries(self.values.values().map(|(name, _)| short_name(name))).finish()
     }
 }
 

@@ -6,8 +6,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use everbell_core::FailureCode;
 use everbell_core::settle::Outcome;
+use everbell_core::{FailureCode, Json};
 use serde::Serialize;
 
 use crate::error::{IntoRunError, RunError, storable};
@@ -29,15 +29,43 @@ use crate::targets::Action;
 ///
 /// everbell::Everbell::builder().target("heartbeat", heartbeat).target("remind", remind);
 /// ```
-pub trait Handler<Arguments>: Send + Sync + 'static {
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a handler",
+    label = "this is not a handler",
+    note = "a handler is an `async fn` with up to six arguments: `Payload<T>`, `State<T>`, `Run`, `Everbell`, `Jobs`, or other types \
+            that implement `everbell::FromRun`",
+    note = "it returns `()` or `Result<T, E>`, with `T: serde::Serialize` and any error type `E`",
+    note = "its future must be `Send`: it holds no `Rc`, `RefCell` borrow or `std::sync::MutexGuard` across an `.await`"
+)]
+pub trait Handler<Arguments>: HandlerFn<Arguments> + Send + Sync + 'static {
     /// Erases the types of its arguments.
     fn into_action(self, states: Arc<States>) -> Action;
 
     /// Returns what its arguments lack.
     fn check(states: &States) -> Vec<String>;
+
+    /// Returns why its arguments cannot be read from this payload.
+    fn check_payload(payload: &Json) -> Result<(), String>;
 }
 
+/// A function that returns a future, whatever its arguments and its output are.
+///
+/// [`Builder::target`](crate::Builder::target) asks for it first: the compiler learns the types of the arguments from it,
+/// and then reports the argument or the return type that stands in the way of a [`Handler`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an async function with up to six arguments",
+    label = "a handler is an `async fn`, or a closure that returns a future",
+    note = "arguments of a closure need types: `|run: Run| async move {{ .. }}`"
+)]
+pub trait HandlerFn<Arguments> {}
+
 /// A handler's return type: `()`, or a `Result` whose value is shown as the run's result.
+#[diagnostic::on_unimplemented(
+    message = "a handler cannot return `{Self}`",
+    label = "a handler returns `()` or a `Result`",
+    note = "return `()`, or `Result<T, E>` with `T: serde::Serialize` and any error type `E`: to show a `{Self}` as the result of the \
+            run, return `Result<{Self}, everbell::RunError>`"
+)]
 pub trait IntoOutcome {
     /// Returns the outcome of the run.
     fn into_outcome(self) -> Outcome;
@@ -88,6 +116,19 @@ macro_rules! handler {
                 let checks: [Option<String>; _] = [$($argument::check(states)),*];
                 checks.into_iter().flatten().collect()
             }
+
+            #[allow(unused_variables, reason = "there may be no argument")]
+            fn check_payload(payload: &Json) -> Result<(), String> {
+                $($argument::check_payload(payload)?;)*
+                Ok(())
+            }
+        }
+
+        impl<F, Fut, $($argument,)*> HandlerFn<($($argument,)*)> for F
+        where
+            F: Fn($($argument),*) -> Fut,
+            Fut: Future,
+        {
         }
     };
 }

@@ -44,11 +44,11 @@
 //!
 //! # Contents
 //!
-//! - **Describe**: [`Builder`] takes targets ([`Handler`]: async functions with the arguments [`Payload`], [`State`]
-//!   and [`Run`]) and [`Schedule`]s. [`Builder::plan`] returns what would change in the database ([`SyncPlan`]), and
-//!   [`Builder::build`] does it.
-//! - **Run**: [`Everbell::run_until`] fires schedules and runs handlers until it is asked to stop, under
-//!   [`EngineOptions`]. Any number of programs may do that with the same PostgreSQL.
+//! - **Describe**: [`Builder`] takes targets ([`Handler`]: async functions with the arguments [`Payload`], [`State`],
+//!   [`Run`], [`Everbell`] and [`Jobs`]) and [`Schedule`]s. A [`TypedTarget`] lets the compiler check payloads.
+//!   [`Builder::plan`] returns what would change in the database ([`SyncPlan`]), and [`Builder::build`] does it.
+//! - **Run**: [`Everbell::run_until`], or [`Everbell::start`] in the background, fires schedules and runs handlers until
+//!   it is asked to stop, under [`EngineOptions`]. Any number of programs may do that with the same PostgreSQL.
 //! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with an
 //!   audit entry. [`client`] has the details.
 //! - **Tenants**: [`Orgs`] manages them, each with its time zone. A job that is [`Schedule::per_org`] fires for each at
@@ -63,6 +63,7 @@
 //!   [`Jobs::prepare`] returns for a schedule. Tables are in a schema of their own, `everbell` (on SQLite they have that
 //!   prefix), whatever the application's tables are called.
 //! - **Time** comes from the database: [`clock`].
+//! - **Read on** in the [`guides`].
 //! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
 //!
 //! # Features
@@ -89,32 +90,37 @@ mod engine;
 mod error;
 mod events;
 mod extract;
+pub mod guides;
 mod handler;
 mod lease;
 mod run;
+mod running;
 mod schedule;
 mod storable;
 mod sync;
 mod targets;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod typed;
 
 pub use everbell_core as core;
-pub use jiff::{Timestamp, Zoned};
+pub use jiff::{self, Timestamp, Zoned};
 
 pub use bell::Everbell;
 pub use builder::{BuildError, Builder};
-pub use client::{Explanation, Jobs, Orgs, RunNow, Runs};
+pub use client::{Explanation, Jobs, Orgs, Rows, RunNow, Runs};
 pub use engine::{EngineFailed, EngineOptions};
 pub use error::{IntoRunError, RunError};
 pub use events::{Event, Round, RunInfo};
 pub use extract::{FromRun, Payload, State, States};
-pub use handler::{Handler, IntoOutcome};
+pub use handler::{Handler, HandlerFn, IntoOutcome};
 pub use lease::Lease;
 pub use run::Run;
+pub use running::Running;
 pub use schedule::Schedule;
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
+pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 
 pub use everbell_store::check_address;
 #[cfg(feature = "postgres")]

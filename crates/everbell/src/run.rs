@@ -1,13 +1,15 @@
 //! [`Run`]: what a handler knows about the run it works on, and what it can say meanwhile.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use everbell_core::store::Claim;
 use everbell_core::{Definition, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, RunId, Target, Trigger};
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
 use tokio::sync::watch;
+use tracing::{Span, info_span};
 
 use crate::events::{Event, Events, RunInfo};
 use crate::lease::Lease;
@@ -23,6 +25,25 @@ struct Inner {
     stop: watch::Receiver<bool>,
     lease: Lease,
     output: Mutex<Tail>,
+    /// The number of callers that wait in [`Run::canceled`].
+    awaiting_stop: AtomicUsize,
+    span: OnceLock<Span>,
+}
+
+/// Counts a caller until it is dropped.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Counted<'a> {
+        count.fetch_add(1, Ordering::Relaxed);
+        Counted(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// The end of the output, and its total length.
@@ -44,7 +65,8 @@ impl Tail {
 
 impl Run {
     pub(crate) fn new(claim: Claim, events: Events, stop: watch::Receiver<bool>, lease: Lease) -> Run {
-        Run(Arc::new(Inner { claim, events, stop, lease, output: Mutex::default() }))
+        let (output, awaiting_stop) = (Mutex::default(), AtomicUsize::new(0));
+        Run(Arc::new(Inner { claim, events, stop, lease, output, awaiting_stop, span: OnceLock::new() }))
     }
 
     /// Returns the id of the run.
@@ -157,11 +179,17 @@ impl Run {
 
     /// Resolves when this run should stop.
     pub async fn canceled(&self) {
+        let _waiting = Counted::new(&self.0.awaiting_stop);
         let mut stop = self.0.stop.clone();
         // The sender is gone, so no request to stop can come.
         if stop.wait_for(|stop| *stop).await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Whether a caller waits in [`Run::canceled`].
+    pub(crate) fn awaits_stop(&self) -> bool {
+        self.0.awaiting_stop.load(Ordering::Relaxed) > 0
     }
 
     /// Adds a line to the output of the run. The last 64 KiB are saved, now and then while it is at work, and at its
@@ -208,6 +236,27 @@ impl Run {
 
     fn tail(&self) -> MutexGuard<'_, Tail> {
         self.0.output.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the span that the handler runs in, for the logs of work that leaves its task: threads of `spawn_blocking`
+    /// and tasks of `tokio::spawn` enter it with `let _entered = run.span().enter();` or [`tracing::Instrument`].
+    ///
+    /// It is called `everbell.run` and has the fields `run`, `attempt`, `target_label`, and if the run has them `job`,
+    /// `version`, `org` and `slot`.
+    pub fn span(&self) -> &Span {
+        self.0.span.get_or_init(|| {
+            let run = &self.0.claim.run;
+            info_span!(
+                "everbell.run",
+                run = %run.id,
+                attempt = run.attempt,
+                target_label = %run.target,
+                job = run.job_key.as_ref().map(display),
+                version = run.job_version,
+                org = run.org.as_ref().map(display),
+                slot = run.slot_at.as_ref().map(display),
+            )
+        })
     }
 
     pub(crate) fn info(&self) -> RunInfo {

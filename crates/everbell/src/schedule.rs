@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use everbell_core::change::Edit;
 use everbell_core::cron::{DstFold, DstGap};
-use everbell_core::{Backoff, CatchUp, Definition, Draft, Invalid, Made, OnLeaseLoss, Overlap, Scope, Timing};
+use everbell_core::{Backoff, CatchUp, Definition, Draft, Invalid, Json, Made, OnLeaseLoss, Overlap, Scope, Timing};
 use jiff::Timestamp;
 use serde::Serialize;
+
+use crate::typed::TypedTarget;
 
 /// A job as a program declares it: when it fires, and its target.
 ///
@@ -69,6 +71,26 @@ impl Schedule {
     pub fn target(mut self, target: impl Into<String>) -> Schedule {
         self.0.target = Some(target.into());
         self
+    }
+
+    /// Sets the target and its payload. The compiler checks that they fit.
+    ///
+    /// ```
+    /// use everbell::{Schedule, TypedTarget};
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Reminder {
+    ///     user: u64,
+    /// }
+    ///
+    /// const REMIND: TypedTarget<Reminder> = TypedTarget::new("remind");
+    ///
+    /// let weekly = Schedule::cron("weekly", "0 9 * * mon").to(&REMIND, Reminder { user: 7 });
+    /// assert_eq!(weekly.target_name(), Some("remind"));
+    /// ```
+    #[must_use]
+    pub fn to<P: Serialize>(self, target: &TypedTarget<P>, payload: P) -> Schedule {
+        self.target(target.name()).payload(payload)
     }
 
     /// Sets the IANA time zone of the expression: default `UTC`.
@@ -224,6 +246,35 @@ impl Schedule {
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Schedule {
         self.0.labels.insert(name.into(), value.into());
         self
+    }
+
+    pub(crate) fn with_cron(self, expression: String) -> Schedule {
+        Schedule(Draft { timing: Timing::Cron(expression), ..self.0 })
+    }
+
+    pub(crate) fn with_interval(self, interval: Duration) -> Schedule {
+        Schedule(Draft { timing: Timing::Every(interval), ..self.0 })
+    }
+
+    pub(crate) fn with_time(self, at: Timestamp) -> Schedule {
+        Schedule(Draft { timing: Timing::Once(at), ..self.0 })
+    }
+
+    pub(crate) fn with_payload_text(self, text: Result<String, String>) -> Schedule {
+        Schedule(Draft { payload: Some(text), ..self.0 })
+    }
+
+    /// Returns the edit that turns this definition into this schedule, which was made from it.
+    pub(crate) fn edit_of(&self, definition: &Definition, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
+        self.0.edit_of(definition, now)
+    }
+
+    /// Returns the payload, unless it cannot be stored, which [`Schedule::check`] reports.
+    pub(crate) fn payload_json(&self) -> Option<Json> {
+        match &self.0.payload {
+            None => Some(Json::empty()),
+            Some(text) => Json::parse("payload", text.as_ref().ok()?).ok(),
+        }
     }
 
     /// Checks every part, and returns every problem with the field as the API spells it.

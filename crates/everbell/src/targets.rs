@@ -5,14 +5,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::Target;
 use everbell_core::settle::Outcome;
+use everbell_core::{Invalid, Json, Target};
 
 use crate::clock::BoxFuture;
 use crate::run::Run;
 
 /// A handler with its types erased: takes a run, returns an outcome.
 pub type Action = Arc<dyn Fn(Run) -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+/// Returns why a handler cannot read a payload, as `no u64: invalid type: …`.
+pub(crate) type PayloadCheck = fn(&Json) -> Result<(), String>;
 
 /// Limits on the runs of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +46,7 @@ impl TargetOptions {
 pub(crate) struct Served {
     pub(crate) action: Action,
     pub(crate) options: TargetOptions,
+    check_payload: PayloadCheck,
 }
 
 impl fmt::Debug for Served {
@@ -56,9 +60,30 @@ impl fmt::Debug for Served {
 pub(crate) struct Targets(BTreeMap<Target, Served>);
 
 impl Targets {
-    /// Serves a target. Returns whether the label was free.
+    /// Serves a target that takes any payload. Returns whether the label was free.
+    #[cfg(test)]
     pub(crate) fn add(&mut self, target: Target, action: Action, options: TargetOptions) -> bool {
-        self.0.insert(target, Served { action, options }).is_none()
+        self.add_checked(target, action, options, |_| Ok(()))
+    }
+
+    /// Serves a target. Returns whether the label was free.
+    pub(crate) fn add_checked(
+        &mut self,
+        target: Target,
+        action: Action,
+        options: TargetOptions,
+        check_payload: PayloadCheck,
+    ) -> bool {
+        self.0.insert(target, Served { action, options, check_payload }).is_none()
+    }
+
+    /// Refuses a payload that the handler of its target cannot read. Targets that are not served here are not checked.
+    pub(crate) fn check_payload(&self, target: &Target, payload: &Json, job: Option<&str>) -> Result<(), Invalid> {
+        let Some(served) = self.0.get(target) else { return Ok(()) };
+        (served.check_payload)(payload).map_err(|mismatch| {
+            let job = job.map_or_else(String::new, |job| format!(" of job `{job}`"));
+            Invalid::new("payload", format!("target `{target}` cannot read the payload{job}: it is {mismatch}"))
+        })
     }
 
     pub(crate) fn get(&self, target: &Target) -> Option<&Served> {

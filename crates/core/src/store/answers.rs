@@ -93,14 +93,6 @@ pub struct JobRow {
     pub next_for_org: Option<(Timestamp, OrgId)>,
 }
 
-impl JobRow {
-    /// Returns when it fires next; for a per-org job, the earliest fire of any org.
-    pub fn next_run_at(&self) -> Option<Timestamp> {
-        let own = self.timer.as_ref().and_then(|timer| timer.next_run_at);
-        own.or_else(|| self.next_for_org.as_ref().map(|(at, _)| *at))
-    }
-}
-
 /// The result of a change of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {

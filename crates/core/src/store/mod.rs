@@ -28,6 +28,7 @@ mod run_store;
 mod answers;
 mod deed;
 mod error;
+mod job_row;
 mod lags;
 mod lease;
 mod orgs;

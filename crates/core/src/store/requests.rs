@@ -140,6 +140,13 @@ pub struct PageRequest {
     pub after: Option<Cursor>,
 }
 
+impl Default for PageRequest {
+    /// The first 100 rows.
+    fn default() -> PageRequest {
+        PageRequest { limit: 100, after: None }
+    }
+}
+
 /// Behind which row a page begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {

@@ -6,7 +6,7 @@ use std::future::IntoFuture;
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::Missed;
 use everbell_core::store::{Changed, DecideFn, JobRef, JobRow, StoreError, StoreResult};
-use everbell_core::{Invalid, JobId, OrgId, Pause, Target, Timer};
+use everbell_core::{Definition, Invalid, JobId, OrgId, Pause, Target, Timer};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -15,6 +15,7 @@ use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 use super::trail::{Facts, facts, facts_of};
 use super::{Context, MAX_ATTEMPTS};
+use crate::bell::Parts;
 use crate::clock::BoxFuture;
 
 /// A change that is made when it is awaited.
@@ -26,7 +27,7 @@ pub struct Change<V> {
     if_revision: Option<u64>,
     /// The org whose timer is changed.
     org: Option<OrgId>,
-    verb: V,
+    pub(super) verb: V,
 }
 
 /// A change of a job: one of this crate's own.
@@ -46,7 +47,7 @@ mod sealed {
         }
     }
 }
-use sealed::Decide;
+pub(super) use sealed::Decide;
 
 impl<V: Verb> Change<V> {
     pub(super) fn new(jobs: Jobs, job: impl IntoJobRef, verb: V) -> Change<V> {
@@ -87,7 +88,14 @@ impl<V: Verb> Change<V> {
         let revision = row.job.state.revision;
         StoreError::expect_revision("job", &definition.key, self.if_revision, Some(revision))?;
         let now = self.jobs.context.now();
-        let decide = |view: &JobView| self.verb.decide(view, actor, now);
+        let decide = |view: &JobView| {
+            let change = self.verb.decide(view, actor, now)?;
+            change
+                .successor
+                .iter()
+                .try_for_each(|next| parts.check_successor(&view.job.definition, &next.definition))?;
+            Ok(change)
+        };
         let (before, after) = before_and_after(&row, &decide)?;
         let object = format!("job:{}", definition.key);
         let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after));
@@ -126,6 +134,16 @@ impl<V: Verb> IntoFuture for Change<V> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.commit())
+    }
+}
+
+impl Parts {
+    /// Refuses a new target or payload that do not fit. An edit of something else leaves them alone.
+    fn check_successor(&self, old: &Definition, new: &Definition) -> Result<(), Invalid> {
+        if (&old.target, &old.payload) == (&new.target, &new.payload) {
+            return Ok(());
+        }
+        self.targets.check_payload(&new.target, &new.payload, Some(new.key.as_str()))
     }
 }
 

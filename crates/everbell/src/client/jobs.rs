@@ -4,11 +4,13 @@ use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{AuditEntry, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, JobKey, Made, OrgId, Source, Target};
 use jiff::Timestamp;
+use tracing::warn;
 
 use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
 use super::names::IntoJobRef;
 use super::org_updates::OrgUpdateStarted;
 use super::run_now::{OrgRunNow, RunNowRequest};
+use super::served::TargetStatus;
 use super::{Context, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::Schedule;
@@ -46,7 +48,8 @@ impl Jobs {
     }
 
     /// Creates a job. Its slots start now, and nothing fires at once. Refuses a key that a current job has, and a
-    /// target that no live instance serves.
+    /// target that is unknown ([`Jobs::check_target`]). A job of a known target that no live instance serves at this
+    /// moment waits until one does.
     ///
     /// No declaration owns the job: a sync neither edits nor removes it.
     pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
@@ -67,13 +70,19 @@ impl Jobs {
 
     /// Returns the rows that [`Jobs::create`] writes, so that a caller can write them together with something else.
     ///
-    /// A key whose versions are all retired continues with the next version.
+    /// A key whose versions are all retired continues with the next version. It reads what is committed, not what the
+    /// caller's transaction has written: two jobs of one key that are prepared for the same transaction conflict when the
+    /// second one is written.
     pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
         let Context { parts, actor, .. } = &self.context;
         let now = self.context.now();
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
         let mut definition = schedule.definition(&made).map_err(refusal)?;
-        parts.expect_known(&definition.target).await?;
+        if parts.expect_known(&definition.target).await? == TargetStatus::Unserved {
+            let (job, target_label) = (&definition.key, &definition.target);
+            warn!(%job, %target_label, "no live instance serves the target of this job; it does not fire until one does");
+        }
+        parts.targets.check_payload(&definition.target, &definition.payload, Some(definition.key.as_str()))?;
         let new = match parts.store.get_job(&(&definition.key).into_job_ref()?).await {
             Ok(last) => {
                 definition.version = last.job.definition.version + 1;
@@ -100,8 +109,11 @@ impl Jobs {
         Ok((new, audit))
     }
 
-    /// Refuses a target that neither this program nor a live instance serves, and names those that are served.
-    pub async fn check_target(&self, target: &str) -> StoreResult<()> {
+    /// Refuses an unknown target, and names those that are known. Returns whether an instance serves it.
+    ///
+    /// A target is known if this program or a live instance serves it, if the program says so
+    /// ([`Builder::knows`](crate::Builder::knows)), or if a job already has it.
+    pub async fn check_target(&self, target: &str) -> StoreResult<TargetStatus> {
         self.context.parts.expect_known(&Target::new(target)?).await
     }
 
@@ -141,7 +153,7 @@ impl Jobs {
         Change::new(self.clone(), job, Resuming::default())
     }
 
-    /// Replaces the job by its next version, with this edit. Its slots start now.
+    /// Replaces the job by its next version, with this edit. Its slots start now. [`Jobs::edit`] is easier to write.
     pub fn new_version(&self, job: impl IntoJobRef, edit: Edit) -> Change<Editing> {
         let id = JobId::new(self.context.now(), random());
         Change::new(self.clone(), job, Editing { edit, id, activate: false })

@@ -6,6 +6,7 @@
 mod backfill;
 mod backfill_for_all;
 mod changes;
+mod edit;
 mod explain;
 mod jobs;
 mod names;
@@ -13,6 +14,7 @@ mod once;
 mod org_jobs;
 mod org_updates;
 mod orgs;
+mod rows;
 mod run_now;
 mod runs;
 mod served;
@@ -23,7 +25,7 @@ use std::sync::Arc;
 
 use everbell_core::storable_text;
 use everbell_core::store::{AuditEntry, Origin, RequestKey, StoreError};
-use everbell_core::{Invalid, Json};
+use everbell_core::{Definition, Invalid, Json};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -31,16 +33,18 @@ pub use backfill::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
 pub use backfill_for_all::{BackfillOfAll, BackfillSize};
 pub(crate) use changes::before_and_after;
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
+pub use edit::Revising;
 pub use explain::Explanation;
 pub use jobs::Jobs;
 pub use names::IntoJobRef;
 pub use org_updates::OrgUpdateStarted;
 pub use orgs::Orgs;
+pub use rows::Rows;
 pub use run_now::{OrgRunNow, RunNow, RunNowRequest};
 pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
 pub(crate) use served::{MAX_NAMED_JOBS, listed};
-pub use served::{ServedTarget, TargetReport, UnservedTarget};
+pub use served::{ServedTarget, TargetReport, TargetStatus, UnservedTarget};
 pub(crate) use trail::{Facts, audit_entry, facts};
 pub use what_if::JobWhatIf;
 
@@ -105,15 +109,27 @@ fn payload_of(payload: &impl Serialize) -> Result<Json, Invalid> {
     crate::storable::json("payload", payload).map_err(|reason| Invalid::new("payload", reason))
 }
 
+impl Parts {
+    /// Refuses a payload for one run of a job that the job's target cannot read.
+    fn check_run_payload(&self, job: &Definition, payload: Option<&Json>) -> Result<(), Invalid> {
+        let Some(payload) = payload else { return Ok(()) };
+        self.targets.check_payload(&job.target, payload, Some(job.key.as_str()))
+    }
+}
+
 /// Joins many problems into one: the field of the first, and all texts.
 pub(crate) fn refusal(problems: Vec<Invalid>) -> StoreError {
+    StoreError::Invalid(joined(problems))
+}
+
+fn joined(problems: Vec<Invalid>) -> Invalid {
     let mut problems = problems.into_iter();
-    let Some(mut first) = problems.next() else { return Invalid::new("schedule", "is refused").into() };
+    let Some(mut first) = problems.next() else { return Invalid::new("schedule", "is refused") };
     for other in problems {
         first.reason.push_str("; ");
         first.reason.push_str(&other.to_string());
     }
-    StoreError::Invalid(first)
+    first
 }
 
 /// Whether the answer to a commit was lost: it may have taken effect, so a caller that knows the id reads it back.

@@ -82,7 +82,12 @@ pub(super) async fn begin(
     after.insert("orgs".to_owned(), json!("all"));
     let object = format!("job:{}", row.job.definition.key);
     let audit = context.entry(action, object, context.now(), None, Some(&after));
-    let decide = |view: &JobView| change::for_all_orgs(view, task.clone());
+    let decide = |view: &JobView| {
+        if let OrgTask::RunNow { payload, .. } = task {
+            context.parts.check_run_payload(&view.job.definition, payload.as_ref())?;
+        }
+        change::for_all_orgs(view, task.clone())
+    };
     let changed = store.change_job(&JobRef::Id(row.job.definition.id), if_revision, &decide, &audit).await?;
     context.parts.follow().await;
     let done = store.list_org_updates().await?.iter().all(|org_update| org_update.id != audit.id);

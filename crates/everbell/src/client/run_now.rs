@@ -158,6 +158,7 @@ impl RunNowRequest {
         let request = plan::RunNow { id, actor: &context.actor, payload, overlap };
         let most = context.parts.options.max_pending_runs;
         let decide = |view: &JobView| {
+            context.parts.check_run_payload(&view.job.definition, request.payload.as_ref())?;
             change::expect_pending_room(view, 1, most)?;
             change::run_now(view, &request, now)
         };

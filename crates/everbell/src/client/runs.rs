@@ -126,6 +126,7 @@ impl Runs {
             return parts.store.get_run(run).await;
         }
         parts.expect_served(&target).await?;
+        parts.targets.check_payload(&target, &payload, None)?;
         let now = self.context.now();
         let run = ad_hoc(target, payload, actor, now);
         let after = Facts::from_iter([

@@ -46,6 +46,16 @@ pub struct UnservedTarget {
     pub jobs: Vec<JobKey>,
 }
 
+/// Whether jobs of a known target fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TargetStatus {
+    /// This program or a live instance serves it.
+    Served,
+    /// No live instance serves it at this moment: its jobs do not fire until one does.
+    Unserved,
+}
+
 impl Parts {
     pub(crate) fn alive_since(&self) -> Timestamp {
         earlier(self.clock.now(), self.options.lease.duration)
@@ -99,14 +109,29 @@ impl Parts {
         Ok(waiting)
     }
 
-    /// Refuses a target that neither this program nor a live instance knows.
-    pub(super) async fn expect_known(&self, target: &Target) -> StoreResult<()> {
+    /// Refuses a target that is unknown: neither this program nor a live instance serves it, the program does not say
+    /// that it knows it, and no job has ever had it. A target that only its jobs know is not served at this moment.
+    pub(super) async fn expect_known(&self, target: &Target) -> StoreResult<TargetStatus> {
         if self.targets.get(target).is_some() {
-            return Ok(());
+            return Ok(TargetStatus::Served);
         }
         let mut known: BTreeSet<Target> = self.targets.names().cloned().collect();
         known.extend(self.live_instances().await?.into_iter().flat_map(|instance| instance.targets));
-        if known.contains(target) { Ok(()) } else { Err(unknown(target, &known).into()) }
+        if known.contains(target) {
+            return Ok(TargetStatus::Served);
+        }
+        if self.known.contains(target) || self.has_jobs_of(target).await? {
+            return Ok(TargetStatus::Unserved);
+        }
+        known.extend(self.known.iter().cloned());
+        Err(unknown(target, &known).into())
+    }
+
+    /// Whether any job has this target, also a retired one.
+    async fn has_jobs_of(&self, target: &Target) -> StoreResult<bool> {
+        let filter = JobFilter { target: vec![target.clone()], ..JobFilter::default() };
+        let page = self.store.list_jobs(&filter, &PageRequest { limit: 1, after: None }).await?;
+        Ok(!page.items.is_empty())
     }
 
     /// Refuses a target that no live instance serves now.

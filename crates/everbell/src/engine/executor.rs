@@ -12,7 +12,7 @@ use everbell_core::{Backoff, DEFAULT_TIMEOUT, Definition, Failure, FailureCode, 
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
-use tracing::{error, warn};
+use tracing::{Instrument, error, warn};
 
 use super::Shared;
 use super::inflight::{Attempt, Begun, Stop};
@@ -111,10 +111,12 @@ async fn supervise(
     let mut handler = {
         let (run, lease) = (run.clone(), lease.clone());
         // The call is inside of the task, so a handler that panics before its first await is caught too.
-        Handler(tokio::spawn(async move {
+        let span = run.span().clone();
+        let handler = async move {
             // The last look at the clock: an instance may have stood still since the claim was answered.
             if lease.is_nearly_over() { None } else { Some(action(run).await) }
-        }))
+        };
+        Handler(tokio::spawn(handler.instrument(span)))
     };
     let outcome = tokio::select! {
         biased;

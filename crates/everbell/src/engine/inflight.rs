@@ -229,7 +229,7 @@ impl Inflight {
     }
 
     /// Asks every handler to stop.
-    pub(super) fn stop_all(&self, why: &Stop) {
+    pub(crate) fn stop_all(&self, why: &Stop) {
         for entry in self.runs().values().filter(|entry| !entry.ended) {
             entry.ask(why);
         }
@@ -250,6 +250,11 @@ impl Inflight {
     /// The attempts whose handlers have not ended.
     pub(crate) fn working(&self) -> Vec<Attempt> {
         self.runs().iter().filter(|(_, entry)| !entry.ended).map(|(attempt, _)| *attempt).collect()
+    }
+
+    /// Whether the handler of an attempt waits until it is asked to stop.
+    pub(crate) fn awaits_stop(&self, attempt: Attempt) -> bool {
+        self.runs().get(&attempt).and_then(|entry| entry.prints.as_ref()).is_some_and(|own| own.run.awaits_stop())
     }
 
     pub(crate) fn contains(&self, attempt: Attempt) -> bool {

@@ -51,7 +51,7 @@ pub(crate) use claims::Claims;
 pub(crate) use drive::{Step, Wait};
 pub(crate) use executor::Done;
 pub(crate) use heartbeat::Heartbeat;
-pub(crate) use inflight::{Attempt, Inflight};
+pub(crate) use inflight::{Attempt, Inflight, Stop};
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
 pub(crate) use output_saver::OutputSaver;

@@ -56,6 +56,81 @@ impl Default for EngineOptions {
     }
 }
 
+/// Sets an option: `EngineOptions::default().concurrency(8).poll(Duration::from_secs(1))`.
+impl EngineOptions {
+    /// Sets the most runs in flight at once.
+    #[must_use]
+    pub fn concurrency(self, runs: u32) -> EngineOptions {
+        EngineOptions { concurrency: runs, ..self }
+    }
+
+    /// Sets the longest wait between two looks for work.
+    #[must_use]
+    pub fn poll(self, poll: Duration) -> EngineOptions {
+        EngineOptions { poll, ..self }
+    }
+
+    /// Sets how long an instance may send no heartbeat before its runs are lost, and how often it sends one.
+    #[must_use]
+    pub fn lease(self, duration: Duration, heartbeat: Duration) -> EngineOptions {
+        EngineOptions { lease: LeaseTerms { duration, heartbeat }, ..self }
+    }
+
+    /// Sets how long a shutdown waits for handlers before it cancels them.
+    #[must_use]
+    pub fn shutdown_grace(self, grace: Duration) -> EngineOptions {
+        EngineOptions { shutdown_grace: grace, ..self }
+    }
+
+    /// Sets how long a handler that was asked to stop may take before it is dropped.
+    #[must_use]
+    pub fn cancel_grace(self, grace: Duration) -> EngineOptions {
+        EngineOptions { cancel_grace: grace, ..self }
+    }
+
+    /// Sets how long runs and gaps are kept; `None` keeps all.
+    #[must_use]
+    pub fn retention(self, retention: Option<Duration>) -> EngineOptions {
+        EngineOptions { retention, ..self }
+    }
+
+    /// Sets how long entries of the audit trail are kept; `None` keeps all.
+    #[must_use]
+    pub fn audit_retention(self, retention: Option<Duration>) -> EngineOptions {
+        EngineOptions { audit_retention: retention, ..self }
+    }
+
+    /// Sets the most timers, claims or outcomes in one transaction.
+    #[must_use]
+    pub fn batch(self, rows: u32) -> EngineOptions {
+        EngineOptions { batch: rows, ..self }
+    }
+
+    /// Sets the most pending and running runs of a job when more are asked for.
+    #[must_use]
+    pub fn max_pending_runs(self, runs: u32) -> EngineOptions {
+        EngineOptions { max_pending_runs: runs, ..self }
+    }
+
+    /// Sets how long the first outcome of a group waits for others.
+    #[must_use]
+    pub fn linger(self, linger: Duration) -> EngineOptions {
+        EngineOptions { linger, ..self }
+    }
+
+    /// Sets the roles that it is listed with.
+    #[must_use]
+    pub fn roles(self, roles: impl IntoIterator<Item = impl Into<String>>) -> EngineOptions {
+        EngineOptions { roles: roles.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Sets its host name.
+    #[must_use]
+    pub fn host(self, host: impl Into<String>) -> EngineOptions {
+        EngineOptions { host: host.into(), ..self }
+    }
+}
+
 impl EngineOptions {
     /// Returns all invalid options at once, each with its field, such as `engine.poll`.
     pub fn problems(&self) -> Vec<Invalid> {

@@ -28,6 +28,12 @@ pub struct EngineFailed {
     what: String,
 }
 
+impl EngineFailed {
+    pub(crate) fn new(what: impl Into<String>) -> EngineFailed {
+        EngineFailed { what: what.into() }
+    }
+}
+
 impl fmt::Display for EngineFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a loop of the engine ended unexpectedly: {}; start the process again", self.what)

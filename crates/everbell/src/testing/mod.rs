@@ -2,7 +2,9 @@
 //!
 //! A [`TestBell`] is what your [`Builder`](crate::Builder) describes, on a store in memory and under a clock that only the
 //! test moves. Nothing runs by itself: [`TestBell::advance_to`] lets time pass, and everything that is due happens in its
-//! order before the call returns.
+//! order before the call returns. It waits for handlers in real time as well, up to 10 s each
+//! ([`TestBell::handler_timeout`]); under `#[tokio::test(start_paused = true)]` a handler that sleeps takes no time at all.
+//! One that waits for longer, or for the clock of the test, works on while time passes.
 //!
 //! ```
 //! use everbell::testing::TestBell;
@@ -32,10 +34,16 @@
 //! # }
 //! ```
 
+mod assertions;
 mod bell;
 mod clock;
+mod perform;
 mod ran;
+mod time;
 
 pub use bell::{IntoTime, TestBell};
 pub use clock::ManualClock;
-pub use ran::{Drained, Ran};
+pub use perform::RunSetup;
+pub use ran::{Drained, Gaps, Ran};
+
+pub use everbell_core::GapReason;

@@ -2,16 +2,18 @@
 
 use std::fmt;
 
-use everbell_core::{Run, RunStatus};
+use everbell_core::{Gap, GapReason, Run, RunStatus};
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::bell::IntoTime;
 
-/// The runs of a job that started, oldest first. Each assertion fails the test with all of them.
+/// The runs of a job that started, or that were skipped, oldest first. Each assertion fails the test with all of them.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub(super) key: String,
+    /// `ran`, or `was skipped`.
+    pub(super) verb: &'static str,
     pub(super) runs: Vec<Run>,
 }
 
@@ -20,7 +22,8 @@ impl Ran {
     /// Asserts the number of runs.
     #[track_caller]
     pub fn times(self, times: usize) -> Ran {
-        assert!(self.runs.len() == times, "job `{}` ran {} time(s), not {times}:{self}", self.key, self.runs.len());
+        let (key, verb, found) = (&self.key, self.verb, self.runs.len());
+        assert!(found == times, "job `{key}` {verb} {found} time(s), not {times}:{self}");
         self
     }
 
@@ -51,6 +54,14 @@ impl Ran {
         self
     }
 
+    /// Asserts that each was skipped for this reason: `overlap`, `dependency` or `operator`.
+    #[track_caller]
+    pub fn because(self, reason: &str) -> Ran {
+        let fits = |run: &Run| run.skip.as_ref().is_some_and(|skip| skip.as_str() == reason);
+        assert!(self.runs.iter().all(fits), "not every run was skipped because of `{reason}`:{self}");
+        self
+    }
+
     /// Asserts that each failed with this code.
     #[track_caller]
     pub fn failed_with(self, code: &str) -> Ran {
@@ -68,11 +79,57 @@ impl Ran {
 impl fmt::Display for Ran {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.runs.is_empty() {
-            return write!(f, " it never ran");
+            return write!(f, " it never {}", self.verb);
         }
         self.runs.iter().try_for_each(|run| {
-            let why = run.failure.as_ref().map(|failure| format!(" {}: {}", failure.code.as_str(), failure.message));
+            let failure =
+                run.failure.as_ref().map(|failure| format!(" {}: {}", failure.code.as_str(), failure.message));
+            let why = failure.or_else(|| run.skip.as_ref().map(|skip| format!(" {}: {skip}", skip.as_str())));
             write!(f, "\n  {} {}{} with {}", run.scheduled_at, run.status, why.unwrap_or_default(), run.payload)
+        })
+    }
+}
+
+/// The slots of a job that got no run, as rows of slots with the same reason, oldest first. Each assertion fails the test
+/// with all of them.
+#[derive(Clone, Debug)]
+pub struct Gaps {
+    pub(super) key: String,
+    pub(super) gaps: Vec<Gap>,
+}
+
+#[allow(clippy::return_self_not_must_use, reason = "the question is asked, whether or not another one follows")]
+impl Gaps {
+    /// Asserts the number of slots without a run.
+    #[track_caller]
+    pub fn slots(self, slots: u64) -> Gaps {
+        let found: u64 = self.gaps.iter().map(|gap| gap.slots).sum();
+        assert!(found == slots, "job `{}` has {found} slot(s) without a run, not {slots}:{self}", self.key);
+        self
+    }
+
+    /// Asserts that all of them have this reason: [`GapReason::Missed`], [`GapReason::Coalesced`] and others.
+    #[track_caller]
+    pub fn because(self, reason: GapReason) -> Gaps {
+        let fits = self.gaps.iter().all(|gap| gap.reason == reason);
+        assert!(fits, "not every gap of job `{}` is `{reason}`:{self}", self.key);
+        self
+    }
+
+    /// Returns the gaps, for further assertions.
+    pub fn gaps(&self) -> &[Gap] {
+        &self.gaps
+    }
+}
+
+impl fmt::Display for Gaps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.gaps.is_empty() {
+            return write!(f, " it has no gap");
+        }
+        self.gaps.iter().try_for_each(|gap| {
+            let Gap { first_slot_at, last_slot_at, slots, reason, .. } = gap;
+            write!(f, "\n  {first_slot_at} to {last_slot_at}: {slots} slot(s), {reason}")
         })
     }
 }

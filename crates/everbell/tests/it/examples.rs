@@ -41,7 +41,8 @@ fn typed_shows_results_and_failures() {
         "+ create       daily-briefing v1",
         "succeeded after ",
         r#"{"mails":7}"#,
-        "failed after 1 attempt(s): invalid_payload: the payload is no `Briefing`: invalid type: string",
+        "refused: payload: target `brief` cannot read the payload of job `daily-briefing`: it is no `Briefing`: invalid type: string",
+        "failed after 1 attempt(s): no_recipients",
     ] {
         assert!(said.contains(wanted), "{wanted}\n{said}");
     }
@@ -62,9 +63,14 @@ fn axum_app_ends_in_order() {
 #[test]
 fn testing_needs_no_time() {
     let said = run("testing");
-    for wanted in
-        ["2027-03-29T06:00:00Z succeeded", "mail_server: greylisted", "failed lost", "next: 2027-04-01T08:00:00+02:00"]
-    {
+    for wanted in [
+        "2027-03-29T06:00:00Z succeeded",
+        "mail_server: greylisted",
+        "and at its second: briefed support",
+        "failed lost",
+        "next: 2027-04-01T08:00:00+02:00",
+        "1 slot(s) folded into the run of 2027-04-02T06:00:00Z",
+    ] {
         assert!(said.contains(wanted), "{wanted}\n{said}");
     }
 }

@@ -191,11 +191,11 @@ pub(crate) async fn perform_with(
     payload: impl serde::Serialize,
     schedule: impl FnOnce(Schedule) -> Schedule,
 ) -> RunRecord {
-    let job = schedule(Schedule::cron("job", "0 0 1 1 *").target("handler"));
+    let job = schedule(Schedule::cron("job", "0 0 1 1 *").target("handler").payload(payload));
     let builder = builder.store(Arc::new(MemoryStore::new())).clock(Arc::new(Real::default()));
     let bell = builder.schedule(job).build().await.unwrap();
     let mut events = bell.events();
-    let asked = bell.jobs().run_now("job").payload(payload).await.unwrap();
+    let asked = bell.jobs().run_now("job").await.unwrap();
     let ended = async { drop(heard(&mut events, |event| matches!(event, Event::Finished { .. })).await) };
     within(bell.run_until(ended)).await.unwrap();
     bell.runs().get(asked.run().id).await.unwrap()

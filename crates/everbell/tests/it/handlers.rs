@@ -89,3 +89,18 @@ async fn a_handler_takes_up_to_six_arguments_in_any_order() {
     assert_eq!(run.result.unwrap().as_str(), r#""5 7 1 text job \"Ana\"""#);
     assert_eq!(run.output.as_deref(), Some("a line\n"));
 }
+
+#[tokio::test]
+async fn a_payload_may_hold_times_of_the_library() {
+    #[derive(Serialize, Deserialize)]
+    struct Appointment {
+        at: everbell::Timestamp,
+        day: everbell::jiff::civil::Date,
+    }
+    async fn confirm(Payload(appointment): Payload<Appointment>) -> Result<String, RunError> {
+        Ok(format!("{} {}", appointment.at, appointment.day))
+    }
+    let at = "2027-03-28T06:00:00Z".parse().unwrap();
+    let run = perform(confirm, Appointment { at, day: everbell::jiff::civil::date(2027, 3, 28) }).await;
+    assert_eq!(run.result.unwrap().as_str(), r#""2027-03-28T06:00:00Z 2027-03-28""#);
+}

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
 mod backfills;
+mod bell_in_handlers;
 mod building;
 mod chaos;
 mod clocks;
+mod compile_errors;
+mod edits;
 mod examples;
 mod failures;
 mod given;
@@ -16,8 +19,12 @@ mod observing;
 mod org_actions;
 mod orgs;
 mod orgs_year;
+mod payloads;
 mod run_actions;
+mod running;
+mod spans;
 mod sync;
 mod sync_again;
 mod test_bell;
+mod test_bell_life;
 mod whole;

@@ -1,6 +1,7 @@
 //! Jobs: create, list, read.
 
 use axum::http::StatusCode;
+use everbell::client::TargetStatus;
 use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreError, Target};
 use everbell_core::store::{JobRef, JobSort};
 use everbell_wire as wire;
@@ -140,7 +141,7 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     }
 }
 
-/// Adds a fault if no live instance serves the target.
+/// Adds a fault if the target is unknown.
 pub(super) async fn check_target(
     request: &ApiRequest,
     target: Option<&str>,
@@ -154,7 +155,7 @@ pub(super) async fn check_target(
             faults.push(Fault::new("/target", "unknown_target", invalid.reason));
             Ok(())
         }
-        result => Ok(result?),
+        result => result.map(|_| ()).map_err(Problem::from),
     }
 }
 
@@ -203,8 +204,19 @@ pub(super) async fn documented(request: &ApiRequest, row: &JobRow) -> wire::Job 
         let warning = is_missing.then(|| missing_dependency(depends.job_key.as_str()));
         document.warnings.get_or_insert_default().extend(warning);
     }
+    let target = row.job.definition.target.as_str();
+    // A database error must not hide that the job was written.
+    if let Ok(TargetStatus::Unserved) = request.jobs().check_target(target).await {
+        document.warnings.get_or_insert_default().push(unserved_target(target));
+    }
     document.warnings.get_or_insert_default().extend(declared_elsewhere(row));
     document
+}
+
+/// Warns that a job does not fire at this moment.
+fn unserved_target(target: &str) -> wire::Warning {
+    let detail = format!("no live instance serves target `{target}`; the job does not fire until one does");
+    wire::Warning { code: "unserved_target".to_owned(), detail, local_date: None, at: None }
 }
 
 /// A configuration file or a program declares the job, and its next start brings it back to what it declares.

@@ -78,6 +78,16 @@ fn a_job_whose_target_is_gone_is_an_error() {
     let expected = "✕ 1 job targets `fail`, which no live instance serves: old-fax-report\n  \
                     start an instance that serves it, or change the target of these jobs\n";
     assert!(told.stdout.contains(expected), "{}", told.stdout);
+
+    // Its jobs make it known, so more may be created meanwhile, with a warning.
+    let more = server.job("new-fax-report", &json!({ "target": "fail" }));
+    let detail = "no live instance serves target `fail`; the job does not fire until one does";
+    assert_eq!(
+        (&more["warnings"][0]["code"], &more["warnings"][0]["detail"]),
+        (&json!("unserved_target"), &json!(detail))
+    );
+    let unknown = json!({ "jobKey": "a", "target": "fial", "cronExpression": "@daily" });
+    assert_eq!(server.post("/jobs", &unknown).faults(), ["#/target"]);
 }
 
 #[test]

@@ -162,7 +162,9 @@ async fn check(request: &UiRequest, job: &Wanted) -> Result<Outcome, Problem> {
     };
     match request.jobs().check_target(&job.target).await {
         Err(StoreError::Invalid(invalid)) => return Ok(Outcome::Refused(invalid.reason)),
-        answer => answer?,
+        answer => {
+            answer?;
+        }
     }
     Ok(match request.jobs().get(JobRef::Key(key)).await {
         Ok(row) if row.job.state.status != JobStatus::Retired => {

@@ -16,7 +16,7 @@ pub(super) fn check_plan(
     steps: &[Step],
     now: Timestamp,
 ) -> Result<(), CliError> {
-    let served = served_targets(client)?;
+    let known = known_targets(client)?;
     let mut faults = Vec::new();
     for step in steps.iter().filter(|step| matches!(step.action, Action::Create | Action::NewVersion)) {
         let Some(definition) = wanted.iter().find(|definition| definition.key.as_str() == step.job_key) else {
@@ -25,8 +25,8 @@ pub(super) fn check_plan(
         let mut fault = |what: &str| faults.push(format!("job `{}`: {what}", printable(&step.job_key)));
         let target = definition.target.as_str();
         // Without a live instance, the targets are not known.
-        if !served.is_empty() && !served.iter().any(|label| label == target) {
-            let known = format_suggestions(target, served.iter().map(String::as_str));
+        if !known.is_empty() && !known.iter().any(|label| label == target) {
+            let known = format_suggestions(target, known.iter().map(String::as_str));
             fault(&format!("target: unknown target `{}`; known: {known}", printable(target)));
         }
         let is_over = definition.spec.as_ref().is_ok_and(|spec| spec.next_after(now).is_none());
@@ -40,9 +40,12 @@ pub(super) fn check_plan(
     Err(CliError::invalid(format!("the server would refuse this\n  {}", faults.join("\n  "))))
 }
 
-/// The labels that live instances serve.
-fn served_targets(client: &Connection) -> Result<Vec<String>, CliError> {
+/// The labels that live instances serve or that jobs already have; none without a live instance.
+fn known_targets(client: &Connection) -> Result<Vec<String>, CliError> {
     let list = client.send(client.targets().list()).with_action(|| "list the targets".to_owned())?;
-    let live = list.document.items.into_iter().filter(|target| !target.instances.is_empty());
-    Ok(live.map(|target| target.target).collect())
+    let targets = list.document.items;
+    if targets.iter().all(|target| target.instances.is_empty()) {
+        return Ok(Vec::new());
+    }
+    Ok(targets.into_iter().map(|target| target.target).collect())
 }

@@ -280,7 +280,9 @@ pub(super) async fn faults(
     if let Some(target) = text("target") {
         match request.jobs().check_target(target).await {
             Err(StoreError::Invalid(invalid)) => all.push(Fault::new("/target", "unknown_target", invalid.reason)),
-            answer => answer?,
+            answer => {
+                answer?;
+            }
         }
     }
     if let (Some(key), None) = (text("jobKey").and_then(|key| JobKey::new(key).ok()), subject) {
