@@ -8,13 +8,14 @@ use super::errors;
 use crate::micros::Micros;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),
     include_str!("migrations/0004_deeds.sql"),
     include_str!("migrations/0005_sessions.sql"),
     include_str!("migrations/0006_first_org.sql"),
+    include_str!("migrations/0007_earlier_attempts.sql"),
 ];
 
 const WHAT: &str = "migrating the schema";
