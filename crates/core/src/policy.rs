@@ -360,7 +360,7 @@ mod tests {
     #[test]
     fn a_lost_run_can_only_be_retried_with_a_second_attempt() {
         let checked =
-            |on_lost, max_attempts| Policies::new(PolicyValues { on_lost, max_attempts, ..PolicyValues::default() });
+            |on_lost, max_attempts| Policies::new(PolicyValues { max_attempts, on_lost, ..PolicyValues::default() });
         let problems: Vec<String> = checked(OnLost::Retry, 1).unwrap_err().iter().map(Invalid::to_string).collect();
         let expected = "policies.onLost: `retry` needs policies.retry.maxAttempts of at least 2, not 1: raise it, or \
                         choose `fail`";

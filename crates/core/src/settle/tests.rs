@@ -121,9 +121,9 @@ fn a_lost_run_is_retried_within_its_attempts_if_the_job_says_so() {
     let lost = || Outcome::Lost(None);
     assert_eq!(say(&retried(1, 3, Vec::new()), lost()), "retry at 2026-11-15T12:00:10Z lost");
     assert_eq!(say(&retried(2, 3, Vec::new()), lost()), "retry at 2026-11-15T12:00:20Z lost", "after the backoff");
-    let last = say(&retried(3, 3, Vec::new()), lost());
-    assert_eq!(last, "failed lost: its executor was not heard of until the lease ran out");
-    assert_eq!(say(&run(RunStatus::Running, 1, 3), lost()), last, "not by default");
+    let over = say(&retried(3, 3, Vec::new()), lost());
+    assert_eq!(over, "failed lost: its executor was not heard of until the lease ran out");
+    assert_eq!(say(&run(RunStatus::Running, 1, 3), lost()), over, "not by default");
 }
 
 #[test]

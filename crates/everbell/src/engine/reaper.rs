@@ -129,7 +129,9 @@ impl Reaper {
                 Next::Finish { .. } => None,
             };
             events.publish(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of), retry_at });
-            retry_at.into_iter().for_each(|at| signals.claim_at(at));
+            if let Some(at) = retry_at {
+                signals.claim_at(at);
+            }
             if consecutive_failures > 0
                 && retry_at.is_none()
                 && let Some(run) = run

@@ -5,6 +5,8 @@ mod backfills;
 mod building;
 mod chaos;
 mod clocks;
+#[cfg(target_os = "linux")]
+mod crashes;
 mod examples;
 mod failures;
 mod given;

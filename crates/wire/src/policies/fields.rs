@@ -70,7 +70,7 @@ pub(crate) const FIELDS: &[Field] = &[
     optional(
         "onLost",
         Kind::Word(&["fail", "retry"]),
-        "Whether a run is retried whose instance was lost, because it crashed, was killed or could not reach the database. Default: `fail`, because nobody can know how far it came. `retry` retries it within `retry.maxAttempts`, which must be at least 2, with the same idempotency key and a higher attempt number; a stop by a shutdown then uses up no attempt, 20 times at most. `onLeaseLoss` is about something else: whether an instance that lives stops its own run.",
+        "Whether a run is retried whose instance was lost, because it crashed, was killed or could not reach the database. Default: `fail`, because nobody can know how far it came. `retry` retries it within `maxAttempts`, which must be at least 2, with the same idempotency key and a higher attempt number; a stop by a shutdown then uses up no attempt, 20 times at most. `onLeaseLoss` is about something else: whether an instance that lives stops its own run.",
     ),
     optional(
         "pauseAfterFailures",

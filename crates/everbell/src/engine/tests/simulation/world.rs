@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use everbell_core::change;
 use everbell_core::store::{JobFilter, JobStore, PageRequest, StoreResult};
