@@ -43,6 +43,7 @@ pub mod cron;
 mod spec;
 
 mod draft;
+mod failure;
 mod ids;
 mod job;
 mod json;
@@ -63,6 +64,7 @@ pub mod settle;
 pub mod store;
 
 pub use draft::{Draft, Made, Timing};
+pub use failure::{EarlierAttempt, Failure, FailureCode, MAX_FAILURE_MESSAGE_BYTES};
 pub use ids::{
     BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, entry_id, expect_visible, is_invisible,
 };
@@ -73,11 +75,8 @@ pub use nearest::{distance, nearest};
 pub use output::{MAX_OUTPUT_BYTES, OutputSoFar};
 pub use policy::{
     Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT,
-    OnLeaseLoss, Overlap, Policies, PolicyValues,
+    OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
 };
-pub use run::{
-    ActiveRun, Failure, FailureCode, Gap, GapReason, MAX_FAILURE_MESSAGE_BYTES, NewRun, Run, RunStatus, SkipReason,
-    Trigger, TriggerType, idempotency_key,
-};
+pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
 pub use spec::{Spec, SpecError, When};
 pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

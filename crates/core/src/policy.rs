@@ -73,7 +73,8 @@ pub enum CatchUp {
 }
 words!(CatchUp { Once = "once", None = "none", All = "all" });
 
-/// How a handler is treated whose instance cannot renew the lease of its run.
+/// How a handler is treated whose instance cannot renew the lease of its run. The instance still lives and decides about
+/// its own handler; [`OnLost`] is about a run whose instance is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnLeaseLoss {
     /// The instance stops it before the lease ends, so that no other run of the job starts beside it.
@@ -82,6 +83,21 @@ pub enum OnLeaseLoss {
     Continue,
 }
 words!(OnLeaseLoss { Stop = "stop", Continue = "continue" });
+
+/// How a run is settled whose instance was lost: it crashed, was killed, or did not reach the database until the lease
+/// ended. Others decide this about the run, after the fact; [`OnLeaseLoss`] is about the handler on an instance that lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnLost {
+    /// The run fails with the code `lost` and is not retried, whatever `maxAttempts` says: nobody knows how far its
+    /// handler came, or whether it is still at work.
+    #[default]
+    Fail,
+    /// The run is retried within `maxAttempts`, after the backoff, with the same idempotency key and a higher fence. Its
+    /// handler may have done all, some or none of its work before, so it has to be idempotent. A run that is stopped by a
+    /// shutdown is taken over at once, and that stop uses up no attempt.
+    Retry,
+}
+words!(OnLost { Fail = "fail", Retry = "retry" });
 
 /// Waits between the attempts of a run: `initial`, then twice as long each time, up to `max`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -144,6 +160,8 @@ pub struct PolicyValues {
     pub depends_on: Option<Dependency>,
     /// Default [`OnLeaseLoss::Stop`] where `overlap` forbids two runs at once, else [`OnLeaseLoss::Continue`].
     pub on_lease_loss: Option<OnLeaseLoss>,
+    /// Default [`OnLost::Fail`]. [`OnLost::Retry`] needs a `max_attempts` of at least 2.
+    pub on_lost: OnLost,
 }
 
 impl Default for PolicyValues {
@@ -162,6 +180,7 @@ impl Default for PolicyValues {
             pause_after_failures: None,
             depends_on: None,
             on_lease_loss: None,
+            on_lost: OnLost::default(),
         }
     }
 }
@@ -186,6 +205,7 @@ impl Policies {
         problems.time("policies.retry.max", Some(values.backoff.max), SECOND, DAY);
         let within = values.depends_on.as_ref().map(|dependency| dependency.within);
         problems.time("policies.dependsOn.within", within, SECOND, 366 * DAY);
+        problems.lost(values.on_lost, values.max_attempts);
         if problems.0.is_empty() { Ok(Policies(values)) } else { Err(problems.0) }
     }
 
@@ -215,6 +235,7 @@ impl Policies {
                         .map_or(String::new(), |on| format!("{} {}", millis(on.within), on.job_key)),
                 ),
                 ("onLeaseLoss", values.on_lease_loss.map_or(String::new(), |choice| choice.to_string())),
+                ("onLost", values.on_lost.to_string()),
             ]
         };
         let defaults = text(&PolicyValues::default());
@@ -251,6 +272,14 @@ impl Problems {
     fn count(&mut self, field: &'static str, value: Option<u32>, min: u32, max: u32) {
         if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
             self.0.push(Invalid::new(field, format!("must be from {min} to {max}, not {value}")));
+        }
+    }
+
+    /// A single attempt leaves none for a run that was lost, so the choice would silently do nothing.
+    fn lost(&mut self, on_lost: OnLost, max_attempts: u32) {
+        if on_lost == OnLost::Retry && max_attempts == 1 {
+            let reason = "`retry` needs policies.retry.maxAttempts of at least 2, not 1: raise it, or choose `fail`";
+            self.0.push(Invalid::new("policies.onLost", reason));
         }
     }
 
@@ -326,6 +355,22 @@ mod tests {
         }
         assert_eq!(chosen(Overlap::Allow, None), OnLeaseLoss::Continue);
         assert_eq!(chosen(Overlap::Allow, Some(OnLeaseLoss::Stop)), OnLeaseLoss::Stop);
+    }
+
+    #[test]
+    fn a_lost_run_can_only_be_retried_with_a_second_attempt() {
+        let checked =
+            |on_lost, max_attempts| Policies::new(PolicyValues { max_attempts, on_lost, ..PolicyValues::default() });
+        let problems: Vec<String> = checked(OnLost::Retry, 1).unwrap_err().iter().map(Invalid::to_string).collect();
+        let expected = "policies.onLost: `retry` needs policies.retry.maxAttempts of at least 2, not 1: raise it, or \
+                        choose `fail`";
+        assert_eq!(problems, [expected]);
+        let policies = checked(OnLost::Retry, 2).unwrap();
+        let changed = [("maxAttempts", "2".to_owned()), ("onLost", "retry".to_owned())];
+        assert_eq!(policies.changed(), changed);
+        assert!(checked(OnLost::Fail, 1).is_ok());
+        let only = |problems: Vec<Invalid>| problems.iter().map(|problem| problem.field).collect::<Vec<_>>();
+        assert_eq!(only(checked(OnLost::Retry, 0).unwrap_err()), ["policies.retry.maxAttempts"], "not twice");
     }
 
     #[test]

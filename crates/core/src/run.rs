@@ -1,6 +1,5 @@
 //! A run: one execution of a job, for a slot or by hand; and a gap: slots that got none.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -8,8 +7,9 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use uuid::Uuid;
 
-use crate::ids::{BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, gap_id};
-use crate::json::{Json, storable_text};
+use crate::failure::{EarlierAttempt, Failure};
+use crate::ids::{BackfillId, InstanceId, JobId, JobKey, OrgId, RunId, Target, gap_id};
+use crate::json::Json;
 use crate::policy::words;
 
 /// `pending -> running -> succeeded | failed | canceled`, `pending -> canceled | skipped`. The last four are terminal.
@@ -172,6 +172,9 @@ pub struct ActiveRun {
     pub cancel_requested: bool,
 }
 
+/// The most attempts that [`Run::attempts_in_words`] names; it only counts those before them.
+const MAX_ATTEMPTS_IN_WORDS: usize = 10;
+
 /// Everything that is known about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -211,6 +214,8 @@ pub struct Run {
     pub folded: u64,
     /// The current or last attempt, from 1; 0 before the first. The fence of its lease.
     pub attempt: u32,
+    /// The attempts before that one, oldest first. An attempt that never started is not listed.
+    pub earlier_attempts: Vec<EarlierAttempt>,
     /// When an executor claimed it, and which instance.
     pub claimed: Option<(Timestamp, InstanceId)>,
     /// When the last attempt started.
@@ -236,6 +241,27 @@ impl Run {
     /// Returns a key that is the same for the same slot on every instance and for every attempt.
     pub fn idempotency_key(&self) -> String {
         idempotency_key(self.job_key.as_ref(), self.org.as_ref(), self.slot_at, self.id)
+    }
+
+    /// Returns how many of the job's `maxAttempts` are used up: all attempts but those that do not count.
+    pub fn attempts_used(&self) -> u32 {
+        EarlierAttempt::used(self.attempt, &self.earlier_attempts)
+    }
+
+    /// Returns what happened in each attempt, such as `attempt 1 was lost, attempt 2 succeeded`; `None` if there was only
+    /// one.
+    pub fn attempts_in_words(&self) -> Option<String> {
+        let last = self.earlier_attempts.last()?;
+        let skipped = self.earlier_attempts.len().saturating_sub(MAX_ATTEMPTS_IN_WORDS);
+        let more = (skipped > 0).then(|| format!("{skipped} earlier attempts"));
+        let earlier = self.earlier_attempts[skipped..].iter().map(ToString::to_string);
+        let current = (self.attempt > last.attempt).then(|| match (self.status, &self.failure) {
+            (RunStatus::Failed, Some(failure)) => failure.in_attempt(self.attempt),
+            (RunStatus::Running, _) => format!("attempt {} is running", self.attempt),
+            (RunStatus::Canceled, _) => format!("attempt {} was canceled", self.attempt),
+            (status, _) => format!("attempt {} {status}", self.attempt),
+        });
+        Some(more.into_iter().chain(earlier).chain(current).collect::<Vec<_>>().join(", "))
     }
 
     /// Returns how late it started. Only scheduled runs in their first attempt have a lag.
@@ -276,78 +302,6 @@ pub fn idempotency_key(key: Option<&JobKey>, org: Option<&OrgId>, slot: Option<T
         (Some(key), Some(slot), None) => format!("schedule:{key}:{}", slot.as_second()),
         (Some(key), Some(slot), Some(org)) => format!("schedule:{key}:{}:{org}", slot.as_second()),
         _ => format!("run:{id}"),
-    }
-}
-
-/// A stable word for why a run failed: one of the constants, or a handler's own.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FailureCode(Cow<'static, str>);
-
-impl FailureCode {
-    /// The handler returned an error.
-    pub const HANDLER_ERROR: FailureCode = FailureCode(Cow::Borrowed("handler_error"));
-    /// The handler panicked.
-    pub const PANIC: FailureCode = FailureCode(Cow::Borrowed("panic"));
-    /// It took longer than its timeout.
-    pub const TIMEOUT: FailureCode = FailureCode(Cow::Borrowed("timeout"));
-    /// Its executor stopped renewing the lease.
-    pub const LOST: FailureCode = FailureCode(Cow::Borrowed("lost"));
-    /// It was canceled.
-    pub const CANCELED: FailureCode = FailureCode(Cow::Borrowed("canceled"));
-    /// Its instance shut down before it was done.
-    pub const SHUTDOWN: FailureCode = FailureCode(Cow::Borrowed("shutdown"));
-    /// Its instance could not renew its lease, and stopped it before another run could start.
-    pub const FENCED: FailureCode = FailureCode(Cow::Borrowed("fenced"));
-    /// The payload is not what the handler takes.
-    pub const INVALID_PAYLOAD: FailureCode = FailureCode(Cow::Borrowed("invalid_payload"));
-    /// An HTTP target answered with a status that is no success.
-    pub const HTTP_STATUS: FailureCode = FailureCode(Cow::Borrowed("http_status"));
-    /// An HTTP target could not be reached.
-    pub const HTTP_CONNECT: FailureCode = FailureCode(Cow::Borrowed("http_connect"));
-    /// A command ended with another code than 0.
-    pub const EXIT_CODE: FailureCode = FailureCode(Cow::Borrowed("exit_code"));
-    /// A command was ended by a signal.
-    pub const SIGNAL: FailureCode = FailureCode(Cow::Borrowed("signal"));
-
-    /// A handler's own word: 1 to 64 of `a-z`, `0-9` and `_`.
-    pub fn new(word: &str) -> Result<FailureCode, Invalid> {
-        let fits = (1..=64).contains(&word.len());
-        if fits && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_') {
-            Ok(FailureCode(Cow::Owned(word.to_owned())))
-        } else {
-            Err(Invalid::new("failureCode", "must be 1 to 64 of a-z, 0-9 and _"))
-        }
-    }
-
-    /// The word.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Why a run failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// For programs.
-    pub code: FailureCode,
-    /// For people.
-    pub message: String,
-    /// More, for both.
-    pub details: Option<Json>,
-}
-
-/// The longest failure message that is kept.
-pub const MAX_FAILURE_MESSAGE_BYTES: usize = 8 * 1024;
-
-impl Failure {
-    /// The failure of a canceled run.
-    pub fn canceled(by: &str) -> Failure {
-        Failure::new(FailureCode::CANCELED, &format!("canceled by {by}"))
-    }
-
-    /// A failure whose message can be stored, whatever the handler put into it.
-    pub fn new(code: FailureCode, message: &str) -> Failure {
-        Failure { code, message: storable_text(message, MAX_FAILURE_MESSAGE_BYTES), details: None }
     }
 }
 

@@ -4,21 +4,28 @@
 //!              Succeeded ─────────────────────────────► succeeded
 //!   running ─┬ Failed, TimedOut, Panicked ─┬ tries left ► pending, after the backoff or what the handler asked for
 //!            │                             └ none left ─► failed
-//!            ├ Lost ───────────────────────────────────► failed (`lost`; never tried again: it may still be at work)
+//!            ├ Lost ──┬ onLost: retry, tries left ─────► pending, after the backoff
+//!            │        └ else ──────────────────────────► failed (nobody knows how far it came)
+//!            ├ ShutDown ┬ onLost: retry ───────────────► pending, at once; uses up no attempt, 20 times at the most
+//!            │          └ else ────────────────────────► like Failed
 //!            └ Canceled ───────────────────────────────► canceled
 //!   pending ── Canceled ───────────────────────────────► canceled
 //!   terminal ─ anything ───────────────────────────────► stays
 //! ```
+//!
+//! The number of an attempt is the fence of every write, so it always grows. The attempts that are used up are counted
+//! apart: they are the attempts without those that do not count.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::failure::{EarlierAttempt, Failure, FailureCode};
 use crate::ids::RunId;
 use crate::json::Json;
 use crate::output::end_of_output;
-use crate::policy::Backoff;
-use crate::run::{Failure, FailureCode, RunStatus};
+use crate::policy::{Backoff, OnLost, Policies};
+use crate::run::RunStatus;
 
 /// The facts about a run that `settle` needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +40,39 @@ pub struct Settling {
     pub max_attempts: u32,
     /// The waits between.
     pub backoff: Backoff,
+    /// How it is settled if its instance is lost.
+    pub on_lost: OnLost,
+    /// Its attempts before this one.
+    pub earlier: Vec<EarlierAttempt>,
+}
+
+impl Settling {
+    /// Describes a run in this attempt, of a job with these policies. `None` for a run without a job, or whose job
+    /// cannot be read: it has one attempt.
+    pub fn new(id: RunId, status: RunStatus, attempt: u32, policies: Option<&Policies>) -> Settling {
+        let usual = Policies::default();
+        let policies = policies.unwrap_or(&usual);
+        Settling {
+            id,
+            attempt,
+            status,
+            max_attempts: policies.max_attempts,
+            backoff: policies.backoff,
+            on_lost: policies.on_lost,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// With the attempts before this one.
+    #[must_use]
+    pub fn after(self, earlier: Vec<EarlierAttempt>) -> Settling {
+        Settling { earlier, ..self }
+    }
+
+    /// How many attempts are used up, this one included.
+    fn used(&self) -> u32 {
+        EarlierAttempt::used(self.attempt, &self.earlier)
+    }
 }
 
 /// The outcome of an attempt, as a handler, a timer or an operator reports it.
@@ -54,6 +94,8 @@ pub enum Outcome {
     Panicked(String),
     /// It was stopped after this time.
     TimedOut(Duration),
+    /// It was stopped because its instance shut down and its grace period was over, with this message.
+    ShutDown(String),
     /// Its lease ran out. What is known of the lease becomes the details of the failure.
     Lost(Option<Json>),
     /// It was canceled.
@@ -84,6 +126,10 @@ impl Then {
 
 /// The longest time that a handler can put off the next attempt.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
+
+/// How many stops by a shutdown use up no attempt of a run. Further stops count, so a run that is longer than the time
+/// between two deploys comes to an end.
+pub const MAX_UNCOUNTED_STOPS: u32 = 20;
 
 /// A transition of a run, to be written under the guard of its id, attempt and status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +166,8 @@ pub enum Next {
         not_before: Timestamp,
         /// Why the last attempt failed.
         failure: Failure,
+        /// The last attempt, to be remembered; `None` if it never started.
+        ended: Option<EarlierAttempt>,
     },
 }
 
@@ -130,11 +178,12 @@ impl Transition {
         Transition { output: end_of_output(output), ..self }
     }
 
-    /// With another time at which the run finished. The time of a retry stays.
+    /// With another time at which the attempt ended. The time of the next attempt stays.
     #[must_use]
     pub fn finished_at(mut self, at: Timestamp) -> Transition {
-        if let Next::Finish { finished_at, .. } = &mut self.to {
-            *finished_at = at;
+        match &mut self.to {
+            Next::Finish { finished_at, .. } => *finished_at = at,
+            Next::Retry { ended, .. } => ended.iter_mut().for_each(|ended| ended.ended_at = at),
         }
         self
     }
@@ -160,7 +209,15 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
         (RunStatus::Running, Outcome::Lost(details)) => {
             let message = "its executor was not heard of until the lease ran out";
             let failure = Failure::new(FailureCode::LOST, message);
-            failed(run, Failure { details, ..failure }, &Then::GiveUp, now)
+            // After the backoff: a run that takes its process down must not take down the next one at once.
+            let then = match run.on_lost {
+                OnLost::Fail => Then::GiveUp,
+                OnLost::Retry => Then::RETRY,
+            };
+            failed(run, Failure { details, ..failure }, &then, now)
+        }
+        (RunStatus::Running, Outcome::ShutDown(message)) => {
+            shut_down(run, Failure::new(FailureCode::SHUTDOWN, &message), now)
         }
         (RunStatus::Running | RunStatus::Pending, Outcome::Canceled { by }) => Next::Finish {
             status: RunStatus::Canceled,
@@ -174,6 +231,7 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
             | Outcome::Failed { .. }
             | Outcome::Panicked(_)
             | Outcome::TimedOut(_)
+            | Outcome::ShutDown(_)
             | Outcome::Lost(_),
         )
         | (RunStatus::Succeeded | RunStatus::Failed | RunStatus::Canceled | RunStatus::Skipped, _) => return None,
@@ -181,140 +239,34 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
     Some(Transition { run_id: run.id, attempt: run.attempt, from: run.status, to, output: None })
 }
 
+/// A run that was stopped although nothing was wrong with it. Where the job allows it, others take it over at once, and
+/// the attempt does not count.
+fn shut_down(run: &Settling, failure: Failure, now: Timestamp) -> Next {
+    let stops = EarlierAttempt::uncounted(&run.earlier);
+    if run.on_lost == OnLost::Retry && stops < MAX_UNCOUNTED_STOPS {
+        return retry(run, failure, now, now, false);
+    }
+    failed(run, failure, &Then::RETRY, now)
+}
+
+fn retry(run: &Settling, failure: Failure, not_before: Timestamp, now: Timestamp, counts: bool) -> Next {
+    let ended = EarlierAttempt { attempt: run.attempt, code: failure.code.clone(), ended_at: now, counts };
+    Next::Retry { not_before, failure, ended: Some(ended) }
+}
+
 fn failed(run: &Settling, failure: Failure, then: &Then, now: Timestamp) -> Next {
     let wait = match then {
-        Then::Retry { after } if run.attempt < run.max_attempts => {
-            Some(run.backoff.after(run.attempt).max(*after.min(&MAX_RETRY_AFTER)))
+        Then::Retry { after } if run.used() < run.max_attempts => {
+            Some(run.backoff.after(run.used()).max(*after.min(&MAX_RETRY_AFTER)))
         }
         Then::Retry { .. } | Then::GiveUp | Then::Pause(_) => None,
     };
     let wait = wait.and_then(|wait| SignedDuration::try_from(wait).ok());
     match wait.and_then(|wait| now.checked_add(wait).ok()) {
-        Some(not_before) => Next::Retry { not_before, failure },
+        Some(not_before) => retry(run, failure, not_before, now, true),
         None => Next::Finish { status: RunStatus::Failed, finished_at: now, failure: Some(failure), result: None },
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(status: RunStatus, attempt: u32, max_attempts: u32) -> Settling {
-        let id = RunId::by_hand(Timestamp::UNIX_EPOCH, [1; 10]);
-        Settling { id, attempt, status, max_attempts, backoff: Backoff::default() }
-    }
-
-    fn now() -> Timestamp {
-        "2026-11-15T12:00:00Z".parse().unwrap()
-    }
-
-    fn outcomes() -> Vec<Outcome> {
-        let failure = Failure::new(FailureCode::HANDLER_ERROR, "no");
-        vec![
-            Outcome::Succeeded { result: None },
-            Outcome::Failed { failure: failure.clone(), then: Then::RETRY },
-            Outcome::Failed { failure: failure.clone(), then: Then::Retry { after: Duration::from_mins(5) } },
-            Outcome::Failed { failure: failure.clone(), then: Then::GiveUp },
-            Outcome::Failed { failure, then: Then::Pause("gone".to_owned()) },
-            Outcome::Panicked("boom".to_owned()),
-            Outcome::TimedOut(Duration::from_mins(15)),
-            Outcome::Lost(None),
-            Outcome::Canceled { by: "ana".to_owned() },
-        ]
-    }
-
-    /// The next state of a running run on its only, or on its first of two attempts: one line for each outcome.
-    fn said(max_attempts: u32) -> Vec<String> {
-        let say = |outcome| match settle(&run(RunStatus::Running, 1, max_attempts), outcome, now()).unwrap().to {
-            Next::Finish { status, failure, finished_at, .. } => {
-                assert_eq!(finished_at, now());
-                let why = failure.map_or("-".to_owned(), |f| format!("{}: {}", f.code.as_str(), f.message));
-                format!("{status} {why}")
-            }
-            Next::Retry { not_before, failure } => format!("retry at {not_before} {}", failure.code.as_str()),
-        };
-        outcomes().into_iter().map(say).collect()
-    }
-
-    #[test]
-    fn a_single_attempt_ends_with_its_outcome() {
-        assert_eq!(
-            said(1),
-            [
-                "succeeded -",
-                "failed handler_error: no",
-                "failed handler_error: no",
-                "failed handler_error: no",
-                "failed handler_error: no",
-                "failed panic: boom",
-                "failed timeout: stopped after 900 s",
-                "failed lost: its executor was not heard of until the lease ran out",
-                "canceled canceled: canceled by ana",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_makes_sense_is_tried_again() {
-        assert_eq!(
-            said(2),
-            [
-                "succeeded -",
-                "retry at 2026-11-15T12:00:10Z handler_error",
-                "retry at 2026-11-15T12:05:00Z handler_error",
-                "failed handler_error: no",
-                "failed handler_error: no",
-                "retry at 2026-11-15T12:00:10Z panic",
-                "retry at 2026-11-15T12:00:10Z timeout",
-                "failed lost: its executor was not heard of until the lease ran out",
-                "canceled canceled: canceled by ana",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_a_handler_asks_for_is_bounded_and_never_shortens_the_backoff() {
-        for (after, wanted) in [
-            (Duration::from_secs(9), "2026-11-15T12:00:10Z"),
-            (Duration::from_secs(11), "2026-11-15T12:00:11Z"),
-            (Duration::MAX, "2026-11-16T12:00:00Z"),
-        ] {
-            let failure = Failure::new(FailureCode::HTTP_STATUS, "later");
-            let outcome = Outcome::Failed { failure, then: Then::Retry { after } };
-            match settle(&run(RunStatus::Running, 1, 2), outcome, now()).unwrap().to {
-                Next::Retry { not_before, .. } => assert_eq!(not_before.to_string(), wanted),
-                Next::Finish { .. } => panic!("there is another attempt"),
-            }
-        }
-    }
-
-    #[test]
-    fn the_last_attempt_is_the_last() {
-        let outcome = Outcome::Panicked("boom".to_owned());
-        let to = settle(&run(RunStatus::Running, 2, 2), outcome, now()).unwrap().to;
-        assert!(matches!(to, Next::Finish { status: RunStatus::Failed, .. }));
-    }
-
-    #[test]
-    fn terminal_stays_terminal_and_pending_can_only_be_canceled() {
-        for status in RunStatus::ALL.iter().copied().filter(|status| *status != RunStatus::Running) {
-            for outcome in outcomes() {
-                let possible = status == RunStatus::Pending && matches!(outcome, Outcome::Canceled { .. });
-                assert_eq!(settle(&run(status, 1, 3), outcome, now()).is_some(), possible, "{status}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_transition_is_fenced_and_goes_where_it_may() {
-        for status in RunStatus::ALL {
-            for outcome in outcomes() {
-                let Some(transition) = settle(&run(*status, 7, 9), outcome, now()) else { continue };
-                assert_eq!((transition.attempt, transition.from), (7, *status));
-                if let Next::Finish { status, .. } = transition.to {
-                    assert!(status.is_terminal());
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! Inside of a web application: both begin and end together.
 //!
 //! `EVERBELL_EXAMPLE_ADDRESS=127.0.0.1:8080 cargo run -p everbell --example axum_app`, then `curl 127.0.0.1:8080/` and
-//! `curl -X POST 127.0.0.1:8080/run/report`. Ctrl-c stops it: requests and runs that have begun are finished.
+//! `curl -X POST 127.0.0.1:8080/run/report`. Ctrl-c or SIGTERM stops it: requests and runs that have begun are finished.
 
 use std::time::Duration;
 
@@ -80,11 +80,11 @@ async fn wait(mut stopping: watch::Receiver<bool>) {
     let _told = stopping.wait_for(|stop| *stop).await;
 }
 
-/// Ctrl-c, or so many seconds as `EVERBELL_EXAMPLE_SECONDS` says.
+/// SIGTERM, ctrl-c, or so many seconds as `EVERBELL_EXAMPLE_SECONDS` says.
 async fn stopped() {
     let seconds = std::env::var("EVERBELL_EXAMPLE_SECONDS").ok().and_then(|text| text.parse().ok());
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
+        () = everbell::shutdown_signal() => {}
         () = tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(u64::MAX / 2))) => {}
     }
 }

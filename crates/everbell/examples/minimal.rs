@@ -1,6 +1,6 @@
 //! The smallest program: one function, once a second.
 //!
-//! `cargo run -p everbell --example minimal`, and ctrl-c to stop it.
+//! `cargo run -p everbell --example minimal`, and ctrl-c or SIGTERM to stop it.
 
 use std::time::Duration;
 
@@ -23,11 +23,11 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ctrl-c, or so many seconds as `EVERBELL_EXAMPLE_SECONDS` says.
+/// SIGTERM, ctrl-c, or so many seconds as `EVERBELL_EXAMPLE_SECONDS` says.
 async fn stopped() {
     let seconds = std::env::var("EVERBELL_EXAMPLE_SECONDS").ok().and_then(|text| text.parse().ok());
     tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
+        () = everbell::shutdown_signal() => {}
         () = tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(u64::MAX / 2))) => {}
     }
 }

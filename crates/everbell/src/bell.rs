@@ -70,6 +70,9 @@ impl Everbell {
     /// Fires schedules and runs handlers until `shutdown` resolves. Then it takes no more work, lets handlers finish
     /// for a while, stops the others, and records everything. Dropping the future ends all of it at once.
     ///
+    /// Pass [`shutdown_signal()`](crate::shutdown_signal()) to stop on SIGTERM and ctrl-c; the guide
+    /// [`shutdown`](crate::guides::shutdown) has the details.
+    ///
     /// It may be called again after it has ended, and several times at once: each call is a separate instance.
     pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         // A large future, which others are put into.

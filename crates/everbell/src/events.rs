@@ -112,12 +112,14 @@ pub enum Event {
         /// The run.
         run: RunInfo,
     },
-    /// A run was ended as lost because its instance stopped sending heartbeats.
+    /// A run was lost because its instance stopped sending heartbeats. It has failed, or is retried if its job says so.
     Reaped {
         /// The run.
         run: RunId,
         /// More about it; `None` if it could not be read.
         info: Option<RunInfo>,
+        /// The earliest time of the next attempt; `None` if it has failed.
+        retry_at: Option<Timestamp>,
     },
     /// Failures paused a job: too many in a row, or one whose handler asked for a pause.
     Paused {
@@ -348,8 +350,9 @@ fn log(event: &Event) {
         Event::LeaseLost { run } => {
             warn!(run = %run.id, job = run.job(), attempt = run.attempt, "lease lost: the outcome of this run will not be recorded");
         }
-        Event::Reaped { run, info } => {
-            warn!(%run, job = info.as_ref().map(RunInfo::job), "lost: its instance sent no heartbeat before the lease expired");
+        Event::Reaped { run, info, retry_at } => {
+            let (job, retry_at) = (info.as_ref().map(RunInfo::job), retry_at.map(tracing::field::display));
+            warn!(%run, job, retry_at, "lost: its instance sent no heartbeat before the lease expired");
         }
         Event::Paused { job, key, reason } => warn!(job = %key, job_id = %job, reason, "paused"),
         Event::Resumed { job, key } => info!(job = %key, job_id = %job, "resumed: its pause expired"),

@@ -55,6 +55,8 @@
 //!   its own local time.
 //! - **Fail**: a handler returns a [`RunError`], or any error; the job's schedule says how often it is retried. The
 //!   error may ask for a later attempt, for none, or for a pause of the job.
+//! - **Stop**: [`shutdown_signal`] resolves on SIGTERM and SIGINT. The [`guides`] say what happens to runs in a
+//!   [deploy](guides::shutdown) and in a [crash](guides::crashes).
 //! - **Watch**: [`Everbell::events`] sends every [`Event`] as it happens; [`Builder::observe`] sees them without
 //!   missing one.
 //! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
@@ -83,6 +85,7 @@
 
 pub mod client;
 pub mod clock;
+pub mod guides;
 
 mod bell;
 mod builder;
@@ -96,6 +99,7 @@ mod lease;
 mod run;
 mod running;
 mod schedule;
+mod shutdown_signal;
 mod storable;
 mod sync;
 mod targets;
@@ -118,6 +122,7 @@ pub use lease::Lease;
 pub use run::Run;
 pub use running::Running;
 pub use schedule::Schedule;
+pub use shutdown_signal::shutdown_signal;
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
@@ -138,6 +143,6 @@ pub use everbell_core::store::{
     RunHistogram, RunSummary, StoreError, StoreResult, UnavailableReason,
 };
 pub use everbell_core::{
-    Backoff, CatchUp, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Made, OnLeaseLoss, OrgId, Overlap,
-    Run as RunRecord, RunId, RunStatus, Scope, Source, Target,
+    Backoff, CatchUp, EarlierAttempt, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Made, OnLeaseLoss, OnLost,
+    OrgId, Overlap, Run as RunRecord, RunId, RunStatus, Scope, Source, Target,
 };

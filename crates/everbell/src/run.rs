@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use everbell_core::store::Claim;
-use everbell_core::{Definition, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, RunId, Target, Trigger};
+use everbell_core::{
+    Definition, EarlierAttempt, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, RunId, Target, Trigger,
+};
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
 use tokio::sync::watch;
@@ -149,9 +151,20 @@ impl Run {
         self.0.claim.run.folded
     }
 
-    /// Returns the number of the attempt, from 1.
+    /// Returns the number of the attempt, from 1. It may exceed the job's attempts, because an attempt that a shutdown
+    /// stopped may not count: see [`Run::attempts_used`].
     pub fn attempt(&self) -> u32 {
         self.0.claim.run.attempt
+    }
+
+    /// Returns how many of the job's attempts are used up, this one included.
+    pub fn attempts_used(&self) -> u32 {
+        self.0.claim.run.attempts_used()
+    }
+
+    /// Returns the attempts before this one and why they ended, oldest first.
+    pub fn earlier_attempts(&self) -> &[EarlierAttempt] {
+        &self.0.claim.run.earlier_attempts
     }
 
     /// Returns a number that grows with every attempt, also on other instances: a resource that has seen a larger one

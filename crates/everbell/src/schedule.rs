@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use everbell_core::change::Edit;
 use everbell_core::cron::{DstFold, DstGap};
-use everbell_core::{Backoff, CatchUp, Definition, Draft, Invalid, Json, Made, OnLeaseLoss, Overlap, Scope, Timing};
+use everbell_core::{
+    Backoff, CatchUp, Definition, Draft, Invalid, Json, Made, OnLeaseLoss, OnLost, Overlap, Scope, Timing,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -177,6 +179,9 @@ impl Schedule {
     }
 
     /// Sets the number of attempts, and the waits between them: default one attempt.
+    ///
+    /// Attempts that fail, panic or take too long are retried. By default a run that was lost in a crash is not
+    /// retried, whatever this number: everbell cannot know how far it came. [`Schedule::on_lost`] changes that.
     #[must_use]
     pub fn retry(mut self, max_attempts: u32, backoff: Backoff) -> Schedule {
         self.0.policies.max_attempts = max_attempts;
@@ -184,8 +189,37 @@ impl Schedule {
         self
     }
 
+    /// Sets how a run is settled whose instance was lost, because it crashed, was killed or could not reach the
+    /// database: default [`OnLost::Fail`].
+    ///
+    /// By default a run that was lost in a crash is not retried: everbell cannot know how far it came. With
+    /// [`OnLost::Retry`] it is retried within the attempts of [`Schedule::retry`], of which there must be at least two,
+    /// with the same [`Run::idempotency_key`](crate::Run::idempotency_key) and a higher
+    /// [`Run::fence`](crate::Run::fence). A run that a shutdown stops is then taken over at once by another instance, or
+    /// by this one after its restart, and that stop uses up no attempt. Choose it for handlers that may run twice.
+    ///
+    /// ```
+    /// use everbell::{Backoff, OnLost, Schedule};
+    ///
+    /// let report = Schedule::cron("report", "0 8 * * *").target("report");
+    /// assert!(report.clone().retry(3, Backoff::default()).on_lost(OnLost::Retry).check().is_ok());
+    /// let problem = report.on_lost(OnLost::Retry).check().unwrap_err();
+    /// assert_eq!(problem[0].field, "policies.onLost", "there is no second attempt");
+    /// ```
+    ///
+    /// [`Schedule::on_lease_loss`] is about something else: what a live instance does with its own handler when it
+    /// cannot renew the lease. The guide [`crashes`](crate::guides::crashes) has the whole story.
+    #[must_use]
+    pub fn on_lost(mut self, choice: OnLost) -> Schedule {
+        self.0.policies.on_lost = choice;
+        self
+    }
+
     /// Sets how a handler is treated whose instance cannot renew its lease: default [`OnLeaseLoss::Stop`] where
     /// `overlap` forbids two runs at once, else [`OnLeaseLoss::Continue`].
+    ///
+    /// The instance is alive and can stop its handler. A run whose instance is gone is the business of
+    /// [`Schedule::on_lost`].
     #[must_use]
     pub fn on_lease_loss(mut self, choice: OnLeaseLoss) -> Schedule {
         self.0.policies.on_lease_loss = Some(choice);

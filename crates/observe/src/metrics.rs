@@ -157,10 +157,13 @@ impl Metrics {
             }
             Event::Retrying { run, .. } => self.0.run_retries.add(&[run.target.as_str()], 1),
             Event::LeaseLost { .. } => self.0.leases_lost.add(&[], 1),
-            Event::Reaped { info, .. } => {
+            Event::Reaped { info, retry_at, .. } => {
                 let known = info.as_ref().map(|run| (run.target.as_str(), run.trigger.as_str()));
                 let (target, trigger) = known.unwrap_or(("unknown", "unknown"));
-                runs.add(&[target, RunStatus::Failed.as_str(), trigger], 1);
+                match retry_at {
+                    Some(_) => self.0.run_retries.add(&[target], 1),
+                    None => runs.add(&[target, RunStatus::Failed.as_str(), trigger], 1),
+                }
                 self.0.runs_lost.add(&[], 1);
             }
             Event::Repaired { jobs } => self.0.repaired.store(jobs.len(), Ordering::Relaxed),

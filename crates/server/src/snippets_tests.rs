@@ -32,7 +32,7 @@ fn samples() -> Vec<Definition> {
             "overlap": "queue", "maxConcurrentRuns": 2, "catchUp": "all", "catchUpLimit": 5, "catchUpWindow": "PT2H",
             "grace": "PT30S", "timeout": "PT1H", "jitter": "PT5S", "onLeaseLoss": "continue", "pauseAfterFailures": 3,
             "retry": {"maxAttempts": 4}, "dependsOn": {"jobKey": "etl", "within": "PT24H"},
-            "dst": {"gap": "skip", "fold": "both"},
+            "dst": {"gap": "skip", "fold": "both"}, "onLost": "retry",
         },
     });
     let one_time = json!({"jobKey": "o", "target": "t", "runAt": "2027-03-13T09:00:00Z", "timezone": "Asia/Tokyo"});

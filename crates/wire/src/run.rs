@@ -149,6 +149,9 @@ pub struct Run {
     pub slot_at_local: Option<String>,
     /// The number of the current or last attempt, from 1; 0 before the first.
     pub attempt: u32,
+    /// The attempts before that one, oldest first. An attempt that never started is not listed.
+    #[serde(default)]
+    pub earlier_attempts: Vec<EarlierAttempt>,
     /// When the next attempt may start, of a run that is tried again.
     pub next_attempt_at: Option<Timestamp>,
     /// How many earlier slots were folded into it.
@@ -184,6 +187,34 @@ pub struct Run {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub output: Option<String>,
+}
+
+/// An attempt of a run that ended and was followed by another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EarlierAttempt {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// Why it ended, as a stable word: `lost` if its instance was, `shutdown` if that shut down, or the failure.
+    pub failure_code: String,
+    /// When it ended; for a lost attempt, when that was noticed.
+    pub ended_at: Timestamp,
+    /// Whether it used up one of the `maxAttempts` of the job.
+    pub counts: bool,
+    /// The same in words: `attempt 1 was lost`.
+    pub detail: String,
+}
+
+impl From<&core::EarlierAttempt> for EarlierAttempt {
+    fn from(earlier: &core::EarlierAttempt) -> EarlierAttempt {
+        EarlierAttempt {
+            attempt: earlier.attempt,
+            failure_code: earlier.code.as_str().to_owned(),
+            ended_at: earlier.ended_at,
+            counts: earlier.counts,
+            detail: earlier.to_string(),
+        }
+    }
 }
 
 /// A requested run.
@@ -250,6 +281,7 @@ impl Run {
             failure_code: None,
             failure_message: None,
             failure_details: None,
+            earlier_attempts: Vec::new(),
             result: None,
             output: None,
             ..self
@@ -287,6 +319,7 @@ impl Run {
             slot_at: run.slot_at,
             slot_at_local: local,
             attempt: run.attempt,
+            earlier_attempts: run.earlier_attempts.iter().map(EarlierAttempt::from).collect(),
             next_attempt_at: run.next_attempt_at,
             folded_slots: run.folded,
             queued: run.held,

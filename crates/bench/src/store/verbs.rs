@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everbell_core::plan::{self, PlanContext};
 use everbell_core::settle::{Outcome, Settling, settle};
 use everbell_core::store::{Due, StartRuns, Store, StoreResult, TargetRoom};
-use everbell_core::{Backoff, InstanceId, RunStatus, Target};
+use everbell_core::{InstanceId, RunStatus, Target};
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinSet;
 
@@ -86,13 +86,7 @@ async fn run(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
         let transitions: Vec<_> = claims
             .iter()
             .filter_map(|claim| {
-                let run = Settling {
-                    id: claim.run.id,
-                    attempt: claim.run.attempt,
-                    status: RunStatus::Running,
-                    max_attempts: 1,
-                    backoff: Backoff::default(),
-                };
+                let run = Settling::new(claim.run.id, RunStatus::Running, claim.run.attempt, None);
                 settle(&run, Outcome::Succeeded { result: None }, now())
             })
             .collect();

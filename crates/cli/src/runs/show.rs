@@ -26,6 +26,9 @@ Examples:
 /// The most lines of output that are shown, from the end.
 const MAX_OUTPUT_LINES: usize = 20;
 
+/// The most earlier attempts that are shown, the latest ones.
+const MAX_EARLIER_ATTEMPTS: usize = 10;
+
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// The id of the run, or the key of a job for its newest run.
@@ -105,6 +108,9 @@ fn rows(run: &wire::Run, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>>
     if run.attempt > 1 {
         rows.push(("attempt", run.attempt.to_string()));
     }
+    let skipped = run.earlier_attempts.len().saturating_sub(MAX_EARLIER_ATTEMPTS);
+    let earlier = run.earlier_attempts[skipped..].iter();
+    rows.extend(earlier.map(|one| ("earlier", format!("{}, {}", one.detail, clock(one.ended_at)))));
     rows.extend(run.next_attempt_at.map(|at| ("next attempt", clock(at))));
     if run.cancel_requested {
         rows.push(("cancel", "requested".to_owned()));

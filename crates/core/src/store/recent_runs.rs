@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::failure::FailureCode;
 use crate::ids::{Invalid, JobId, JobKey, RunId};
-use crate::run::{self, FailureCode, RunStatus, SkipReason, TriggerType};
+use crate::run::{self, RunStatus, SkipReason, TriggerType};
 
 /// Selects the newest runs of each of these jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]

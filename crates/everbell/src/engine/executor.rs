@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use everbell_core::settle::{Outcome, Settling, Then, Transition, settle};
 use everbell_core::store::Claim;
-use everbell_core::{Backoff, DEFAULT_TIMEOUT, Definition, Failure, FailureCode, OnLeaseLoss, RunStatus};
+use everbell_core::{DEFAULT_TIMEOUT, Definition, Failure, FailureCode, OnLeaseLoss, RunStatus};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
@@ -130,10 +130,7 @@ async fn supervise(
         why = stop(&mut asked) => match why {
             Stop::Canceled { by } => Some(Outcome::Canceled { by }),
             Stop::LeaseLost => None,
-            Stop::Shutdown => Some(Outcome::Failed {
-                failure: Failure::new(FailureCode::SHUTDOWN, "its instance shut down before it was done"),
-                then: Then::RETRY,
-            }),
+            Stop::Shutdown => Some(Outcome::ShutDown("its instance shut down before it was done".to_owned())),
         },
         () = lease.must_stop() => Some(fenced()),
         () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
@@ -184,13 +181,8 @@ fn timeout(claim: &Claim, served: &Served) -> Duration {
 
 pub(super) fn settling(claim: &Claim) -> Settling {
     let policies = claim.job.as_ref().map(|job| &job.policies);
-    Settling {
-        id: claim.run.id,
-        attempt: claim.run.attempt,
-        status: RunStatus::Running,
-        max_attempts: policies.map_or(1, |policies| policies.max_attempts),
-        backoff: policies.map_or_else(Backoff::default, |policies| policies.backoff),
-    }
+    let earlier = claim.run.earlier_attempts.clone();
+    Settling::new(claim.run.id, RunStatus::Running, claim.run.attempt, policies).after(earlier)
 }
 
 fn failed(code: FailureCode, message: &str) -> Outcome {
@@ -214,10 +206,7 @@ fn unless_fenced(outcome: Outcome, lease: &Lease) -> Outcome {
 fn broken(error: JoinError) -> Outcome {
     match error.try_into_panic() {
         Ok(panic) => Outcome::Panicked(message(panic.as_ref())),
-        Err(_) => Outcome::Failed {
-            failure: Failure::new(FailureCode::SHUTDOWN, "its runtime shut down before it was done"),
-            then: Then::RETRY,
-        },
+        Err(_) => Outcome::ShutDown("its runtime shut down before it was done".to_owned()),
     }
 }
 

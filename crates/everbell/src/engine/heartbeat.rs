@@ -136,5 +136,6 @@ impl Step for Heartbeat {
 /// Makes a run that never started here pending again, for any instance to claim.
 fn back_to_pending((run_id, attempt): Attempt, now: Timestamp) -> Transition {
     let failure = Failure::new(FailureCode::LOST, "the answer to its claim was lost before it began");
-    Transition { run_id, attempt, from: RunStatus::Running, to: Next::Retry { not_before: now, failure }, output: None }
+    let to = Next::Retry { not_before: now, failure, ended: None };
+    Transition { run_id, attempt, from: RunStatus::Running, to, output: None }
 }

@@ -1,4 +1,5 @@
-//! The reaper: ends runs whose instance sent no heartbeat until the lease expired.
+//! The reaper: settles runs whose instance sent no heartbeat until the lease expired. They fail, or are retried if their
+//! job says so.
 //!
 //! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need
 //! not wait for the leases of an instance whose process is certainly gone.
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::settle::{Outcome, Settling, Transition, settle};
+use everbell_core::settle::{Next, Outcome, Settling, Transition, settle};
 use everbell_core::store::{Instance, Recorded, StoreResult};
 use everbell_core::{InstanceId, Json, Run};
 use jiff::Timestamp;
@@ -94,7 +95,7 @@ impl Reaper {
         Ok(if full { Wait::No } else { Wait::For(if self.gone.is_empty() { usual } else { usual.min(LOOK_INTERVAL) }) })
     }
 
-    /// The end of each run, with whose lease it was and when that ran out.
+    /// The next state of each run, with whose lease it was and when that ran out.
     async fn settle_as_lost(&self, over: &[Settling], now: Timestamp) -> StoreResult<Vec<Transition>> {
         if over.is_empty() {
             return Ok(Vec::new());
@@ -103,7 +104,7 @@ impl Reaper {
         let instances = store.list_instances().await?;
         let mut lost = Vec::new();
         for run in over {
-            // One that cannot be read is ended all the same, without details.
+            // One that cannot be read is settled all the same, without details.
             let details = match store.get_run(run.id).await {
                 Ok(read) => lease_details(&read, &instances),
                 Err(error) if error.is_transient() => return Err(error),
@@ -118,13 +119,21 @@ impl Reaper {
         if lost.is_empty() {
             return Ok(());
         }
-        let Shared { store, events, .. } = &*self.shared;
+        let Shared { store, events, signals, .. } = &*self.shared;
         let recorded = store.record(lost, now).await?;
         for (transition, recorded) in lost.iter().zip(recorded) {
             let Recorded::Applied { consecutive_failures } = recorded else { continue };
             let run = store.get_run(transition.run_id).await.ok();
-            events.publish(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of) });
+            let retry_at = match transition.to {
+                Next::Retry { not_before, .. } => Some(not_before),
+                Next::Finish { .. } => None,
+            };
+            events.publish(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of), retry_at });
+            if let Some(at) = retry_at {
+                signals.claim_at(at);
+            }
             if consecutive_failures > 0
+                && retry_at.is_none()
                 && let Some(run) = run
                 && let (Some(job), Some(key)) = (run.job_id, &run.job_key)
             {

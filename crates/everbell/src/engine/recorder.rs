@@ -127,7 +127,7 @@ impl Recorder {
                     _ => {}
                 }
             }
-            Some(Next::Retry { not_before, failure }) => {
+            Some(Next::Retry { not_before, failure, .. }) => {
                 signals.claim_at(not_before);
                 events.publish(Event::Retrying { run, code: failure.code, not_before });
             }

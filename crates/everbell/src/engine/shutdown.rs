@@ -143,10 +143,7 @@ async fn wind_down(shared: &Shared, began: Instant) {
     shared.inflight.stop_all(&Stop::Shutdown);
     if !emptied_within(shared, options.cancel_grace + RECORD_TIMEOUT).await {
         let runs = shared.inflight.attempts().len();
-        error!(
-            runs,
-            "could not record the last outcomes; those runs will be recorded as lost when their leases expire"
-        );
+        error!(runs, "could not record the last outcomes; those runs count as lost when their leases expire");
     }
 }
 

@@ -34,6 +34,23 @@ fn minimal_ticks() {
     assert!(said.lines().filter(|line| line.starts_with("tick ")).count() >= 1, "{said}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn minimal_ends_in_order_when_it_gets_sigterm() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
+    let mut command = Command::new(example("minimal"));
+    let mut child = command.env_remove("EVERBELL_EXAMPLE_SECONDS").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("tick "));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    // Its output ends with it.
+    lines.for_each(|line| assert!(line.unwrap().starts_with("tick ")));
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}");
+}
+
 #[test]
 fn typed_shows_results_and_failures() {
     let said = run("typed");

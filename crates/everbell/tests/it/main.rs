@@ -7,6 +7,8 @@ mod building;
 mod chaos;
 mod clocks;
 mod compile_errors;
+#[cfg(target_os = "linux")]
+mod crashes;
 mod edits;
 mod examples;
 mod failures;

@@ -50,7 +50,10 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
         Explanation::Settled(SlotOutcome::Run(run)) => match &run.skip {
             Some(SkipReason::Operator { actor }) => (Outcome::Run, format!("This slot was skipped by {actor}.")),
             Some(skip) => (Outcome::Run, format!("This slot was skipped: {skip}.")),
-            None => (Outcome::Run, format!("This slot has a run; its status is {}.", run.status)),
+            None => {
+                let attempts = run.attempts_in_words().map_or_else(String::new, |words| format!(": {words}"));
+                (Outcome::Run, format!("This slot has a run; its status is {}{attempts}.", run.status))
+            }
         },
         Explanation::Settled(SlotOutcome::Gap(gap)) => {
             (Outcome::Gap, format!("This slot has no run: {} ({}).", gap.reason, slots_of(gap)))

@@ -55,7 +55,7 @@ catalog! {
     RUNS = Counter "everbell_runs_total" ["target", "status", "trigger"] "Runs that this process ended: executed, recorded as lost, or skipped when they were planned.";
     RUN_DURATION = Histogram "everbell_run_duration_seconds" ["target", "status"] "How long the last attempt of a run took.";
     RUN_RETRIES = Counter "everbell_run_retries_total" ["target"] "Attempts that failed and will be repeated.";
-    RUNS_LOST = Counter "everbell_runs_lost_total" [] "Runs that were ended because their instance sent no heartbeat before the lease expired.";
+    RUNS_LOST = Counter "everbell_runs_lost_total" [] "Attempts of runs that were lost because their instance sent no heartbeat before the lease expired.";
     LEASES_LOST = Counter "everbell_leases_lost_total" [] "Runs that this process still worked on after their lease had expired or gone to another instance.";
     FIRE_LAG = Histogram "everbell_fire_lag_seconds" [] "How late scheduled runs started, first attempts only.";
     SLOTS_SKIPPED = Counter "everbell_slots_skipped_total" ["reason"] "Runs that were recorded as skipped.";

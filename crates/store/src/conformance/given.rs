@@ -7,8 +7,8 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::Settling;
 use everbell_core::store::{AuditEntry, Claim, Due, Instance, PageRequest, StoreError, StoreResult};
 use everbell_core::{
-    Backoff, Definition, InstanceId, JobId, JobKey, Json, OrgId, Policies, PolicyValues, Run, RunId, RunStatus, Scope,
-    Source, Spec, Target, Trigger, Zone,
+    Definition, InstanceId, JobId, JobKey, Json, OrgId, Policies, PolicyValues, Run, RunId, RunStatus, Scope, Source,
+    Spec, Target, Trigger, Zone,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -141,6 +141,7 @@ pub(super) fn trial(name: &str, label: &str, requested_at: Timestamp) -> Run {
         catch_up: false,
         folded: 0,
         attempt: 0,
+        earlier_attempts: Vec::new(),
         claimed: None,
         started_at: None,
         finished_at: None,
@@ -184,13 +185,7 @@ pub(super) fn core_plan(due: &Due, now: Timestamp) -> Plan {
 /// Describes a claim to `settle`, as the engine does.
 pub(super) fn settling(claim: &Claim) -> Settling {
     let policies = claim.job.as_ref().map(|job| &job.policies);
-    Settling {
-        id: claim.run.id,
-        attempt: claim.run.attempt,
-        status: claim.run.status,
-        max_attempts: policies.map_or(1, |policies| policies.max_attempts),
-        backoff: policies.map_or(Backoff::default(), |policies| policies.backoff),
-    }
+    Settling::new(claim.run.id, claim.run.status, claim.run.attempt, policies).after(claim.run.earlier_attempts.clone())
 }
 
 /// Returns the kind of an error, in one word.

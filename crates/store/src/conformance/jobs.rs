@@ -7,7 +7,8 @@ use everbell_core::change;
 use everbell_core::cron::{Dst, DstFold, DstGap};
 use everbell_core::store::{JobFilter, JobRef};
 use everbell_core::{
-    Backoff, CatchUp, Definition, Dependency, JobKey, JobState, JobStatus, OnLeaseLoss, Overlap, Source, Unschedulable,
+    Backoff, CatchUp, Definition, Dependency, JobKey, JobState, JobStatus, OnLeaseLoss, OnLost, Overlap, Source,
+    Unschedulable,
 };
 
 use super::Fresh;
@@ -53,6 +54,7 @@ pub async fn a_job_reads_back_as_it_was_written(fresh: Fresh) {
         values.backoff = Backoff { initial: Duration::from_secs(2), max: Duration::from_hours(5) };
         values.pause_after_failures = Some(4);
         values.on_lease_loss = Some(OnLeaseLoss::Continue);
+        values.on_lost = OnLost::Retry;
         let job_key = JobKey::new("upstream").unwrap();
         values.depends_on = Some(Dependency { job_key, within: Duration::from_hours(25) });
     });

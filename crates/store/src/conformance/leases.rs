@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use everbell_core::settle::{Outcome, Settling, settle};
 use everbell_core::store::{Canceled, LeaseReport, Recorded};
-use everbell_core::{Backoff, RunStatus};
+use everbell_core::{Backoff, OnLost, RunStatus};
 
 use super::Fresh;
 use super::given::{LOG, at, audit, instance_id, job, trial, with};
@@ -121,12 +121,15 @@ pub async fn an_expired_lease_tells_what_settle_must_know(fresh: Fresh) {
     let definition = with(job("flaky", "0 1 * * *"), |values| {
         values.max_attempts = 5;
         values.backoff = backoff;
+        values.on_lost = OnLost::Retry;
     });
-    world.create(definition).await;
+    world.create(definition.clone()).await;
     world.plan(at("01:00")).await;
     let id = world.start(at("01:00")).await[0].run.id;
     let expired = world.store.expired_leases(at("02:00"), 10).await.unwrap();
-    assert_eq!(expired, [Settling { id, attempt: 1, status: RunStatus::Running, max_attempts: 5, backoff }]);
+    let policies = &definition.policies;
+    assert_eq!(expired, [Settling::new(id, RunStatus::Running, 1, Some(policies))]);
+    assert_eq!((expired[0].max_attempts, expired[0].backoff, expired[0].on_lost), (5, backoff, OnLost::Retry));
 }
 
 pub async fn a_lost_trial_of_a_target_is_found_too(fresh: Fresh) {

@@ -1,12 +1,20 @@
-//! The cases about orgs, pauses, versions and sessions, for the list of all cases.
+//! The cases about orgs, lost runs, pauses, versions and sessions, for the list of all cases.
 
-/// Adds the cases about orgs, pauses, versions and sessions to those that it is given, and hands all of them to a macro.
+/// Adds the cases about orgs, lost runs, pauses, versions and sessions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
     ([$($then:tt)+] { $($given:tt)* } $($others:tt)*) => {
         $($then)+! { { $($given)* }
             $($others)*
+            lost_runs {
+                earlier_attempts_are_remembered_in_their_order,
+                a_run_in_its_first_attempt_has_no_earlier_one,
+                a_canceled_run_keeps_its_earlier_attempts,
+                a_claim_that_is_given_back_is_no_attempt,
+                a_lost_run_is_retried_and_its_old_instance_can_write_nothing,
+                a_lost_run_follows_the_policies_of_its_own_version,
+            }
             pausing {
                 a_paused_job_starts_nothing_that_waits,
                 other_jobs_start_meanwhile,

@@ -46,6 +46,7 @@ pub mod planning;
 pub mod planning_effects;
 
 pub mod leases;
+pub mod lost_runs;
 pub mod outputs;
 pub mod pausing;
 pub mod recording;

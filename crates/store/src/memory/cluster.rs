@@ -9,7 +9,7 @@ use everbell_core::store::{
     ActiveCount, AuditEntry, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, JobCount, LeaseReport,
     PruneBefore, Pruned, Rearmed, StoreError, StoreResult, StoreStatus, Wakeup,
 };
-use everbell_core::{Backoff, InstanceId, JobStatus, Run, RunId, RunStatus, Timer};
+use everbell_core::{InstanceId, JobStatus, Run, RunId, RunStatus, Timer};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -274,12 +274,7 @@ impl ClusterStore for MemoryStore {
 impl State {
     fn settling(&self, run: &Run) -> Settling {
         let job = run.job_id.and_then(|id| self.jobs.get(&id));
-        Settling {
-            id: run.id,
-            attempt: run.attempt,
-            status: run.status,
-            max_attempts: job.map_or(1, |job| job.definition.policies.max_attempts),
-            backoff: job.map_or(Backoff::default(), |job| job.definition.policies.backoff),
-        }
+        let policies = job.map(|job| &job.definition.policies);
+        Settling::new(run.id, run.status, run.attempt, policies).after(run.earlier_attempts.clone())
     }
 }

@@ -1,8 +1,8 @@
 //! The outcomes of runs, and what follows for jobs.
 
-use everbell_core::RunStatus;
 use everbell_core::settle::{Next, Transition};
 use everbell_core::store::Recorded;
+use everbell_core::{EarlierAttempt, RunStatus};
 use jiff::Timestamp;
 
 use super::state::{State, micros};
@@ -19,7 +19,9 @@ impl State {
             self.outputs.insert(*run_id, output.clone());
         }
         match to {
-            Next::Retry { not_before, failure } => {
+            Next::Retry { not_before, failure, ended } => {
+                let ended = ended.clone().map(|ended| EarlierAttempt { ended_at: micros(ended.ended_at), ..ended });
+                active.run.earlier_attempts.extend(ended);
                 active.available_at = micros(*not_before);
                 active.run.status = RunStatus::Pending;
                 active.run.lease_until = None;

@@ -9,8 +9,8 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 use everbell_core::store::{AuditEntry, Deed, Instance, Session, Token};
 use everbell_core::{
-    ActiveRun, Backoff, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES,
-    NewRun, OrgId, Run, RunId, RunStatus, Timer, storable_text,
+    ActiveRun, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId,
+    Run, RunId, RunStatus, Timer, storable_text,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -206,7 +206,7 @@ impl State {
             run.cancel_by.get_or_insert_with(|| storable_text(by, MAX_FAILURE_MESSAGE_BYTES));
             return Some(was);
         }
-        let settling = Settling { id, attempt: run.attempt, status: was, max_attempts: 1, backoff: Backoff::default() };
+        let settling = Settling::new(id, was, run.attempt, None);
         if let Some(Next::Finish { status, finished_at, failure, result }) =
             settle(&settling, Outcome::Canceled { by: by.to_owned() }, now).map(|transition| transition.to)
         {
@@ -293,6 +293,7 @@ fn planned_run(job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) ->
         catch_up: new.catch_up,
         folded: new.folded,
         attempt: 0,
+        earlier_attempts: Vec::new(),
         claimed: None,
         started_at: None,
         // What never began does not end.

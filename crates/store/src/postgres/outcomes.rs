@@ -16,7 +16,7 @@ use super::connect::{Conn, on};
 use super::statement::Statement;
 use super::timers::{column, sparse};
 use crate::micros::Micros;
-use crate::rows::Recording;
+use crate::rows::{Recording, earlier};
 
 /// The number of attempts to record outcomes when two writers of the same runs deadlock. A statement locks its rows in
 /// the order that its plan reads them, and two sessions may have different plans; the aborted one has changed nothing.
@@ -152,17 +152,31 @@ async fn end(
     Ok(runs.into_iter().zip(jobs).collect())
 }
 
+/// A run that is tried again.
+struct Retried<'a> {
+    transition: &'a Transition,
+    not_before: Timestamp,
+    failure: &'a Failure,
+    /// The line about the attempt that has ended.
+    earlier: Option<String>,
+}
+
 /// Makes runs pending again; returns those that were still guarded, with their jobs.
 async fn retry(
     conn: Conn<'_, '_>,
     what: &str,
     transitions: &[&Transition],
 ) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
-    let again: Vec<(&Transition, Timestamp, &Failure)> = transitions
+    let again: Vec<Retried<'_>> = transitions
         .iter()
         .copied()
         .filter_map(|transition| match &transition.to {
-            Next::Retry { not_before, failure } => Some((transition, *not_before, failure)),
+            Next::Retry { not_before, failure, ended } => Some(Retried {
+                transition,
+                not_before: *not_before,
+                failure,
+                earlier: ended.as_ref().map(earlier::write),
+            }),
             Next::Finish { .. } => None,
         })
         .collect();
@@ -170,13 +184,14 @@ async fn retry(
         return Ok(HashMap::new());
     }
     let query = sqlx::query_as(include_str!("sql/retry_runs.sql"))
-        .bind(column(&again, |r| r.0.run_id.as_uuid()))
-        .bind(column(&again, |r| r.0.attempt as i32))
-        .bind(column(&again, |r| Micros::from(r.1)))
-        .bind(column(&again, |r| r.2.code.as_str().to_owned()))
-        .bind(column(&again, |r| r.2.message.clone()))
-        .bind(column(&again, |r| details(Some(r.2))))
-        .bind(sparse(&again, |r| r.0.output.as_deref()));
+        .bind(column(&again, |r| r.transition.run_id.as_uuid()))
+        .bind(column(&again, |r| r.transition.attempt as i32))
+        .bind(column(&again, |r| Micros::from(r.not_before)))
+        .bind(column(&again, |r| r.failure.code.as_str().to_owned()))
+        .bind(column(&again, |r| r.failure.message.clone()))
+        .bind(column(&again, |r| details(Some(r.failure))))
+        .bind(sparse(&again, |r| r.transition.output.as_deref()))
+        .bind(sparse(&again, |r| r.earlier.as_deref()));
     let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all_on(&mut *conn)).await?;
     Ok(rows.into_iter().collect())
 }

@@ -8,6 +8,7 @@ mod counts;
 mod deed;
 mod definitions;
 mod due;
+pub(crate) mod earlier;
 pub(crate) mod errored;
 mod job;
 pub(crate) mod job_list;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use everbell_core::{Backoff, CatchUp, Dependency, Invalid, JobKey, OnLeaseLoss, Overlap, Policies, PolicyValues};
+use everbell_core::{
+    Backoff, CatchUp, Dependency, Invalid, JobKey, OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
+};
 use serde::{Deserialize, Serialize};
 
 #[derive(Default, Deserialize, Serialize)]
@@ -38,6 +40,8 @@ struct Written {
     depends_within_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on_lease_loss: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_lost: Option<String>,
 }
 
 pub(super) fn write(policies: &Policies) -> String {
@@ -62,6 +66,7 @@ pub(super) fn write(policies: &Policies) -> String {
         depends_on: policies.depends_on.as_ref().map(|on| on.job_key.to_string()),
         depends_within_ms: policies.depends_on.as_ref().map(|on| on.within.as_millis() as u64),
         on_lease_loss: policies.on_lease_loss.map(|choice| choice.to_string()),
+        on_lost: changed(policies.on_lost, &default.on_lost).map(|choice| choice.to_string()),
     };
     serde_json::to_string(&written).unwrap_or_else(|_| "{}".to_owned())
 }
@@ -74,6 +79,7 @@ pub(super) fn read(text: &str) -> Result<Policies, Invalid> {
     let choice = |word: &Option<String>| word.clone().ok_or(());
     let overlap = choice(&written.overlap).map_or(Some(default.overlap), |word| Overlap::from_word(&word));
     let catch_up = choice(&written.catch_up).map_or(Some(default.catch_up), |word| CatchUp::from_word(&word));
+    let on_lost = choice(&written.on_lost).map_or(Some(default.on_lost), |word| OnLost::from_word(&word));
     let depends_on = match (written.depends_on, written.depends_within_ms) {
         (Some(key), Some(within)) => {
             Some(Dependency { job_key: JobKey::new(&key)?, within: Duration::from_millis(within) })
@@ -101,6 +107,7 @@ pub(super) fn read(text: &str) -> Result<Policies, Invalid> {
         pause_after_failures: written.pause_after_failures,
         depends_on,
         on_lease_loss,
+        on_lost: on_lost.ok_or_else(|| bad("unknown onLost".to_owned()))?,
     };
     Policies::new(values)
         .map_err(|problems| bad(problems.iter().map(Invalid::to_string).collect::<Vec<_>>().join("; ")))

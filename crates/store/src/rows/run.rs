@@ -14,7 +14,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::by_position::by_position;
-use super::{LoadedJobs, corrupt, count, json, org, word};
+use super::{LoadedJobs, corrupt, count, earlier, json, org, word};
 use crate::micros::Micros;
 
 /// A row of the view `run_rows`.
@@ -52,6 +52,7 @@ pub(crate) struct RunColumns {
     pub(crate) failure_details: Option<String>,
     pub(crate) next_attempt_at: Option<Micros>,
     pub(crate) result: Option<String>,
+    pub(crate) earlier: Option<String>,
 }
 
 /// A run with its output.
@@ -96,6 +97,7 @@ impl RunColumns {
             catch_up: self.catch_up,
             folded: count(self.folded),
             attempt: u32::try_from(self.attempt).unwrap_or(0),
+            earlier_attempts: earlier::read(self.earlier.as_deref())?,
             claimed: claimed.map(|(at, runner)| (at.into(), InstanceId::from_uuid(runner))),
             started_at: self.started_at.map(Into::into),
             finished_at: self.finished_at.map(Into::into),
@@ -218,6 +220,7 @@ pub(crate) struct ClaimColumns {
     pub(crate) folded: i64,
     pub(crate) attempt: i32,
     pub(crate) cancel_by: Option<String>,
+    pub(crate) earlier: Option<String>,
 }
 by_position!(ClaimColumns {
     id,
@@ -235,6 +238,7 @@ by_position!(ClaimColumns {
     folded,
     attempt,
     cancel_by,
+    earlier,
 });
 
 impl ClaimColumns {
@@ -288,6 +292,7 @@ impl ClaimColumns {
             catch_up: self.catch_up,
             folded: count(self.folded),
             attempt: u32::try_from(self.attempt).unwrap_or(0),
+            earlier_attempts: earlier::read(self.earlier.as_deref())?,
             claimed: Some((now, runner)),
             started_at: Some(now),
             finished_at: None,
@@ -307,6 +312,7 @@ pub(crate) struct SettlingColumns {
     pub(crate) run_id: Uuid,
     pub(crate) job_id: Option<Uuid>,
     pub(crate) attempt: i32,
+    pub(crate) earlier: Option<String>,
 }
 
 /// Runs to be settled, with what their jobs say about attempts. A run whose job cannot be read is lost all the same.
@@ -317,13 +323,10 @@ pub(crate) fn settling(rows: &[SettlingColumns], learned: &LoadedJobs) -> Vec<Se
 
 impl SettlingColumns {
     fn read(&self, job: Option<&Definition>) -> Settling {
-        Settling {
-            id: RunId::from_uuid(self.run_id),
-            attempt: u32::try_from(self.attempt).unwrap_or(0),
-            status: RunStatus::Running,
-            max_attempts: job.map_or(1, |job| job.policies.max_attempts),
-            backoff: job.map_or_else(everbell_core::Backoff::default, |job| job.policies.backoff),
-        }
+        let (id, attempt) = (RunId::from_uuid(self.run_id), u32::try_from(self.attempt).unwrap_or(0));
+        // Attempts that cannot be read all count, so that the run comes to its end.
+        let earlier = earlier::read(self.earlier.as_deref()).unwrap_or_default();
+        Settling::new(id, RunStatus::Running, attempt, job.map(|job| &job.policies)).after(earlier)
     }
 }
 

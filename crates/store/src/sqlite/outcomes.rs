@@ -13,6 +13,7 @@ use super::SqliteStore;
 use super::batch::{self, Hex};
 use super::transaction::Tx;
 use crate::micros::Micros;
+use crate::rows::earlier;
 
 impl SqliteStore {
     /// Retires one-time jobs whose run ended. Asked only when a one-time job may be among them.
@@ -63,10 +64,11 @@ pub(super) fn end_row(transition: &Transition) -> Option<impl Serialize + Send +
 }
 
 pub(super) fn retry_row(transition: &Transition) -> Option<impl Serialize + Send + Sync + '_> {
-    let Next::Retry { not_before, failure } = &transition.to else { return None };
+    let Next::Retry { not_before, failure, ended } = &transition.to else { return None };
     let (code, message, details) = failure_columns(Some(failure));
-    let run = Hex(transition.run_id.as_uuid());
-    Some((run, transition.attempt, Micros::from(*not_before), code, message, details, &transition.output))
+    let (run, earlier) = (Hex(transition.run_id.as_uuid()), ended.as_ref().map(earlier::write));
+    let not_before = Micros::from(*not_before);
+    Some((run, transition.attempt, not_before, code, message, details, &transition.output, earlier))
 }
 
 fn failure_columns(failure: Option<&Failure>) -> (Option<&str>, Option<&str>, Option<&str>) {

@@ -16,7 +16,7 @@ CREATE TABLE everbell_active_runs (
   failure_code     text,
   failure_message  text,
   failure_details  text,
-  output           text, paused integer not null default 0,
+  output           text, paused integer not null default 0, earlier text,
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
@@ -173,7 +173,7 @@ CREATE TABLE everbell_outcomes (
   failure_message text,
   failure_details text,
   result          text,
-  output          text,
+  output          text, earlier text,
   check ((status = 'succeeded') = (failure_code is null))
 ) strict;
 CREATE INDEX everbell_outcomes_bad on everbell_outcomes (run_id) where status <> 'succeeded';
@@ -201,7 +201,8 @@ select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_da
        coalesce(a.failure_message, o.failure_message) as failure_message,
        coalesce(a.failure_details, o.failure_details) as failure_details,
        case when a.status = 'pending' and a.attempt > 0 then a.available_at end as next_attempt_at,
-       o.result
+       o.result,
+       coalesce(a.earlier, o.earlier) as earlier
 from everbell_runs r
 left join everbell_jobs j on j.id = r.job_id
 left join everbell_active_runs a on a.run_id = r.id

@@ -87,12 +87,6 @@ pub(super) async fn finish(store: &dyn Store, claims: &[Claim], now: Timestamp) 
 }
 
 fn success(claim: &Claim, now: Timestamp) -> Option<Transition> {
-    let settling = Settling {
-        id: claim.run.id,
-        attempt: claim.run.attempt,
-        status: RunStatus::Running,
-        max_attempts: 1,
-        backoff: everbell_core::Backoff::default(),
-    };
+    let settling = Settling::new(claim.run.id, RunStatus::Running, claim.run.attempt, None);
     settle(&settling, Outcome::Succeeded { result: None }, now)
 }

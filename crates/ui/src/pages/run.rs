@@ -77,6 +77,8 @@ struct Facts {
     folded: u64,
     caught_up: bool,
     attempt: u32,
+    /// The number of attempts that count.
+    used: u32,
     max_attempts: u32,
     /// The time of the next attempt.
     again: Option<Markup>,
@@ -195,7 +197,12 @@ async fn notice(request: &UiRequest, run: &RunRecord) -> Result<Option<Notice>, 
         RunStatus::Canceled => plain("off", format!("This run was {text}{}.", why(request, run).await?)),
         RunStatus::Pending | RunStatus::Running => {
             let attempt = run.attempt - u32::from(run.status == RunStatus::Running && run.attempt > 0);
-            Notice { code, ..plain("warn", format!("Attempt {attempt} failed: {text}")) }
+            let ended = match failure.code.as_str() {
+                "lost" => "was lost",
+                "shutdown" => "was stopped",
+                _ => "failed",
+            };
+            Notice { code, ..plain("warn", format!("Attempt {attempt} {ended}: {text}")) }
         }
         _ => Notice { code, ..plain("bad", text) },
     }))
@@ -237,6 +244,7 @@ impl Facts {
             folded: run.folded,
             caught_up: run.catch_up,
             attempt: run.attempt,
+            used: run.attempts_used(),
             max_attempts: policies.map_or(1, |policies| policies.max_attempts),
             again: run.next_attempt_at.map(|at| clock.at(at, zone.as_ref())),
             timeout: policies.map(|policies| seconds(policies.timeout)),

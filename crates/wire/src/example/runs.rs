@@ -71,6 +71,7 @@ fn manual_run() -> Run {
         slot_at: None,
         slot_at_local: None,
         attempt: 0,
+        earlier_attempts: Vec::new(),
         next_attempt_at: None,
         folded_slots: 0,
         queued: false,

@@ -1,7 +1,7 @@
 //! The policies of a job as the API and the configuration file take them.
 
 use everbell_core::cron::{Dst, DstFold, DstGap};
-use everbell_core::{Backoff, CatchUp, Draft, OnLeaseLoss, Overlap, PolicyValues};
+use everbell_core::{Backoff, CatchUp, Draft, OnLeaseLoss, OnLost, Overlap, PolicyValues};
 
 use crate::form::job::KEY;
 use crate::form::{Field, Form, Kind, optional, required};
@@ -68,6 +68,11 @@ pub(crate) const FIELDS: &[Field] = &[
         "Whether to stop a run whose instance cannot reach the database for so long that another instance may start the next run. Default: `stop`, or `continue` if `overlap` is `allow`.",
     ),
     optional(
+        "onLost",
+        Kind::Word(&["fail", "retry"]),
+        "Whether a run is retried whose instance was lost, because it crashed, was killed or could not reach the database. Default: `fail`, because nobody can know how far it came. `retry` retries it within `maxAttempts`, which must be at least 2, with the same idempotency key and a higher attempt number; a stop by a shutdown then uses up no attempt, 20 times at most. `onLeaseLoss` is about something else: whether an instance that lives stops its own run.",
+    ),
+    optional(
         "pauseAfterFailures",
         Kind::Integer { min: 1, max: 1_000 },
         "Pause the job after this many consecutive failures.",
@@ -100,6 +105,7 @@ pub(crate) fn read(form: &Form<'_>, draft: &mut Draft) {
             max: span("retry.max").unwrap_or(defaults.backoff.max),
         },
         on_lease_loss: form.word("policies.onLeaseLoss", OnLeaseLoss::from_word),
+        on_lost: form.word("policies.onLost", OnLost::from_word).unwrap_or_default(),
         pause_after_failures: form.count("policies.pauseAfterFailures"),
         // Its key is checked with the draft.
         depends_on: None,

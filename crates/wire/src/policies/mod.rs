@@ -55,6 +55,16 @@ words!(
 );
 
 words!(
+    /// How a run is settled whose instance was lost.
+    OnLost from core::OnLost {
+        /// Fail it with the code `lost`, because nobody can know how far it came.
+        Fail = "fail",
+        /// Retry it within `retry.maxAttempts`; a stop by a shutdown then uses up no attempt.
+        Retry = "retry",
+    }
+);
+
+words!(
     /// How local times are handled that daylight saving skips.
     DstGap from core::cron::DstGap {
         /// Fire right after the gap.
@@ -100,12 +110,20 @@ pub struct Policies {
     pub retry: Retry,
     /// Whether to stop a run whose lease cannot be renewed; null for `stop`, or `continue` where runs may overlap.
     pub on_lease_loss: Option<OnLeaseLoss>,
+    /// Whether a run is retried whose instance crashed or was killed. `onLeaseLoss` is about an instance that lives.
+    #[serde(default = "fail")]
+    pub on_lost: OnLost,
     /// Pause the job after this many consecutive failures; null for never.
     pub pause_after_failures: Option<u32>,
     /// Fire only after another job succeeded; null for always.
     pub depends_on: Option<DependsOn>,
     /// How daylight saving is treated.
     pub dst: DstPolicy,
+}
+
+/// The behaviour of a server that does not know the policy yet.
+const fn fail() -> OnLost {
+    OnLost::Fail
 }
 
 /// How failed runs are retried.
@@ -169,6 +187,7 @@ impl Policies {
                 max: iso_duration(policies.backoff.max),
             },
             on_lease_loss: policies.on_lease_loss.map(OnLeaseLoss::from),
+            on_lost: policies.on_lost.into(),
             pause_after_failures: policies.pause_after_failures,
             depends_on: policies.depends_on.as_ref().map(|Dependency { job_key, within }| DependsOn {
                 job_key: job_key.to_string(),

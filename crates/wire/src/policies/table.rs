@@ -167,6 +167,17 @@ pub const POLICIES: &[Policy] = &[
         rust: |policies, _| policies.on_lease_loss.map(|choice| format!(".on_lease_loss(OnLeaseLoss::{choice:?})")),
     },
     Policy {
+        path: "policies.onLost",
+        kind: PolicyKind::Words(&[("fail", "Fail the run"), ("retry", "Retry it, if attempts are left")]),
+        usual: "fail",
+        group: LIMITS,
+        label: "A run is lost in a crash",
+        note: "By default a run that was lost in a crash is not retried: everbell cannot know how far it came. Retry it only if it may run twice; that needs at least 2 attempts. A run that a shutdown stops is then taken over, which uses up no attempt.",
+        flag: Some(flag("on-lost", "Fail a run whose instance crashed or was killed, or retry it within its attempts")),
+        summary: Summary::Changed("on loss {}"),
+        rust: |policies, _| Some(format!(".on_lost(OnLost::{:?})", policies.on_lost)),
+    },
+    Policy {
         path: "policies.pauseAfterFailures",
         kind: PolicyKind::Number { min: 1, max: 1_000 },
         usual: "never",

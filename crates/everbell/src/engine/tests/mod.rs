@@ -5,6 +5,7 @@ mod failure_requests;
 mod fencing;
 mod lab;
 mod leases;
+mod lost_runs;
 mod printing;
 mod repairs;
 mod simulation;

@@ -1,6 +1,6 @@
 //! Many instances on one store, with everything that can go wrong, decided by a seed.
 //!
-//! An instance crashes between any two steps, stands still for longer than its lease, is cut off from the store while others
+//! An instance crashes between any two steps, shuts down, stands still for longer than its lease, is cut off from the store while others
 //! are not, has a clock that is off, gets errors from the store before or after a call did its work and answers to claims
 //! late or never, and its handlers are slow, fail, panic or hang. Operators
 //! pause, resume, edit, run by hand and cancel meanwhile. In some plays the clock of the database steps, forward and back, by up
@@ -11,6 +11,7 @@
 mod diary;
 mod handlers;
 mod operator;
+mod policies;
 mod world;
 
 use std::collections::BTreeSet;
@@ -49,13 +50,19 @@ fn played(seed: u64, steps: bool) -> (Snapshot, Vec<String>) {
 fn fates(snapshot: &Snapshot) -> BTreeSet<String> {
     let runs = snapshot.runs.iter().map(|run| summary(run).split_once(' ').unwrap().1.to_owned());
     let tries = snapshot.runs.iter().filter(|run| run.attempt > 1).map(|run| format!("{} again", run.status));
+    let earlier = snapshot.runs.iter().flat_map(|run| {
+        run.earlier_attempts.iter().map(|earlier| format!("{} after {}", run.status, earlier.code.as_str()))
+    });
     let gaps = snapshot.gaps.iter().map(|(_, _, gap)| format!("gap {}", gap.reason));
-    runs.chain(tries).chain(gaps).collect()
+    runs.chain(tries).chain(earlier).chain(gaps).collect()
 }
 
-const FATES: [&str; 14] = [
+const FATES: [&str; 17] = [
     "succeeded",
     "succeeded again",
+    "succeeded after lost",
+    "succeeded after shutdown",
+    "failed shutdown",
     "failed again",
     "failed handler_error",
     "failed fenced",

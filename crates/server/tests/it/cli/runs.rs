@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::{data, everbell, json as printed, loose, masked, on_terminal, refused, time, until_reached};
 use crate::server::{Server, TARGETS};
+use crate::ui::visitor::Visitor;
 
 fn flow(server: &Server) {
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z", "timezone": "Europe/Paris"}));
@@ -141,4 +142,46 @@ fn output_of_a_run_is_shown_in_a_pipe() {
     assert_eq!((lines.len(), lines[0], lines[29]), (30, "1", "30"), "{plain}");
     let shown = on_terminal(&server, 80, &["runs", "show", "talk"]).stdout;
     assert!(shown.contains("  output (the last 20 lines; show all: --log)\n    11\n"), "{shown}");
+}
+
+/// Hangs the first time, and is done at once after that.
+const STURDY: &str = r#"
+[engine]
+lease = "6s"
+[[target]]
+label = "sturdy"
+type = "command"
+argv = ["sh", "-c", "if [ -e began ]; then echo again; else touch began; sleep 1000; fi"]
+"#;
+
+#[test]
+fn a_run_that_was_lost_with_its_server_is_retried_and_every_view_says_so() {
+    let server = Server::with(STURDY).registered();
+    let policies = json!({ "onLost": "retry", "retry": { "maxAttempts": 2, "initial": "1s" } });
+    server.job("sturdy", &json!({ "target": "sturdy", "cronExpression": "* * * * * *", "policies": policies }));
+    let found = server.until("/runs?status=running", |list| list["items"][0]["startedAt"].is_string());
+    let (id, slot) = (found["items"][0]["id"].as_str().unwrap(), found["items"][0]["slotAt"].as_str().unwrap());
+    // It takes no leave: it is killed.
+    let (token, folder) = (server.token.clone(), server.take_folder());
+    let mut server = Server::in_folder(folder, &[], &[]);
+    server.token = token;
+    let run = server.until(&format!("/runs/{id}"), |run| run["status"] == "succeeded");
+    assert_eq!((&run["attempt"], &run["output"]), (&json!(2), &json!("again\n")));
+    let earlier = &run["earlierAttempts"][0];
+    assert_eq!(
+        (&earlier["attempt"], &earlier["failureCode"], &earlier["counts"]),
+        (&json!(1), &json!("lost"), &json!(true))
+    );
+    assert_eq!(earlier["detail"], "attempt 1 was lost");
+
+    let words = "This slot has a run; its status is succeeded: attempt 1 was lost, attempt 2 succeeded";
+    let explained = server.get(&format!("/jobs/key:sturdy/explain?at={slot}")).expect(200);
+    assert_eq!(explained["detail"], format!("{words}."));
+    let shown = on_terminal(&server, 120, &["jobs", "explain", "sturdy", slot]);
+    assert!(shown.stdout.contains(words), "{}", shown.stdout);
+    let shown = on_terminal(&server, 120, &["runs", "show", id]);
+    assert!(masked(&shown.stdout).contains("attempt 1 was lost, "), "{}", shown.stdout);
+    let page = Visitor::admin(&server).page(&format!("/runs/{id}"));
+    assert!(page.contains("<span class=\"name\">Lost</span>") && page.contains("attempt 1"), "{page}");
+    assert!(page.contains("<dd>2 of 2"), "{page}");
 }

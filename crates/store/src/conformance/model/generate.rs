@@ -7,8 +7,8 @@ use everbell_core::plan::Missed;
 use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::Claim;
 use everbell_core::{
-    BackfillId, CatchUp, Definition, Dependency, Failure, FailureCode, JobId, JobKey, JobStatus, OutputSoFar, Overlap,
-    RunId,
+    BackfillId, CatchUp, Definition, Dependency, Failure, FailureCode, JobId, JobKey, JobStatus, OnLost, OutputSoFar,
+    Overlap, RunId,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -161,6 +161,7 @@ impl Generator {
         let catch_up = *self.dice.pick(CatchUp::ALL).unwrap_or(&CatchUp::Once);
         let max = 1 + self.dice.below(3) as u32;
         let attempts = if self.flavor == Flavor::Failing { 1 + self.dice.below(3) as u32 } else { 1 };
+        let on_lost = if attempts > 1 && self.dice.one_in(2) { OnLost::Retry } else { OnLost::Fail };
         let upstream = self.dice.one_in(6).then(|| self.dice.pick(&self.keys).cloned()).flatten();
         let limit = 1 + self.dice.below(4) as u32;
         let jitter = Duration::from_secs(if self.dice.one_in(5) { 20 } else { 0 });
@@ -170,6 +171,7 @@ impl Generator {
             values.catch_up_limit = limit;
             values.max_concurrent_runs = max;
             values.max_attempts = attempts;
+            values.on_lost = on_lost;
             values.jitter = jitter;
             values.depends_on =
                 upstream.map(|key| Dependency { job_key: JobKey::new(&key).unwrap(), within: Duration::from_mins(30) });
@@ -253,7 +255,8 @@ impl Generator {
             let result = self.dice.one_in(2).then(|| super::super::given::json(r#"{"rows":3,"ok":[true]}"#));
             return Outcome::Succeeded { result };
         }
-        match self.dice.below(5) {
+        match self.dice.below(6) {
+            5 => Outcome::ShutDown("its instance shut down".to_owned()),
             0 => Outcome::Canceled { by: "cy".to_owned() },
             1 => Outcome::Panicked("boom".to_owned()),
             2 => Outcome::TimedOut(Duration::from_mins(15)),

@@ -7,12 +7,12 @@ with given as (
 ), gone as (
   delete from everbell.active_runs a using given g
   where a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = g.from_status
-  returning a.job_id, a.runner_id, a.claimed_at, a.started_at, a.output as kept, g.*
+  returning a.job_id, a.runner_id, a.claimed_at, a.started_at, a.output as kept, a.earlier, g.*
 ), ended as (
   insert into everbell.outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,
-                        failure_message, failure_details, result, output)
+                        failure_message, failure_details, result, output, earlier)
   select run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code, failure_message,
-         failure_details, result, coalesce(output, kept)
+         failure_details, result, coalesce(output, kept), earlier
   from gone
 ), cleared as (
   -- An array, so that every run is locked before the first job is.

@@ -1,2 +1,3 @@
-select run_id, job_id, attempt from everbell.active_runs
+-- The job is the version that the run is of, whose policies decide about it: `job_id` of active_runs is the newest one.
+select run_id, (select r.job_id from everbell.runs r where r.id = run_id) as job_id, attempt, earlier from everbell.active_runs
 where status = 'running' and lease_until < $1 order by lease_until, run_id limit $2

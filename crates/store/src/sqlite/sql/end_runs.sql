@@ -2,9 +2,9 @@
 -- the rest is not mentioned. The job whose failures are counted is the newest version, as in active_runs: found by the run,
 -- which no trigger touches.
 insert into everbell_outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,
-                      failure_message, failure_details, result, output)
+                      failure_message, failure_details, result, output, earlier)
 select a.run_id, e.value ->> 3, a.attempt, a.runner_id, a.claimed_at, a.started_at, e.value ->> 4, e.value ->> 5,
-       e.value ->> 6, e.value ->> 7, e.value ->> 8, coalesce(e.value ->> 9, a.output)
+       e.value ->> 6, e.value ->> 7, e.value ->> 8, coalesce(e.value ->> 9, a.output), a.earlier
 from jsonb_each(?1) e cross join everbell_active_runs a
 where a.run_id = unhex(e.value ->> 0) and a.attempt = e.value ->> 1 and a.status = e.value ->> 2
 returning run_id, (select v.id from everbell_runs r cross join everbell_jobs j cross join everbell_jobs v

@@ -50,7 +50,7 @@ impl Subject {
             name: found.name(),
             running,
             since: clock.since(since),
-            tried_again: run.attempt < most,
+            tried_again: run.attempts_used() < most,
         }
     }
 

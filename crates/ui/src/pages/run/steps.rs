@@ -35,6 +35,15 @@ pub(super) fn steps(run: &RunRecord, clock: &Clock, zone: Option<&Zone>) -> Vec<
         bar: from.map(|from| line.bar(tone, from, at)),
     };
     let mut steps = vec![step("Created", "wait", run.created_at, None, None)];
+    for earlier in &run.earlier_attempts {
+        let (name, tone) = match earlier.code.as_str() {
+            "lost" => ("Lost", "bad"),
+            "shutdown" => ("Shut down", "skip"),
+            _ => ("Failed", "bad"),
+        };
+        let free = if earlier.counts { "" } else { ", does not count" };
+        steps.push(step(name, tone, earlier.ended_at, None, Some(format!("attempt {}{free}", earlier.attempt))));
+    }
     if let Some(at) = claimed {
         let also = if run.attempt > 1 { ", including earlier attempts" } else { "" };
         let waited = format!("waited {}{also}", between(run.created_at, at));

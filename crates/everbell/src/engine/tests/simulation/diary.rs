@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use everbell_core::{JobId, OnLeaseLoss, Run as Record, RunStatus, TriggerType};
+use everbell_core::{EarlierAttempt, JobId, OnLeaseLoss, OnLost, Run as Record, RunId, RunStatus, TriggerType};
 
 use crate::engine::Attempt;
 use crate::run::Run;
@@ -17,9 +17,19 @@ struct Pages {
     /// How often a handler began each attempt.
     begun: BTreeMap<Attempt, u32>,
     at_work: Vec<AtWork>,
+    /// Runs whose handler was at work when its instance crashed.
+    lost: BTreeSet<RunId>,
+    /// How often a handler of a run was stopped by a shutdown.
+    stops: BTreeMap<RunId, u32>,
     /// Instances that stand still, and their handlers with them.
     frozen: BTreeSet<u64>,
     complaints: Vec<String>,
+}
+
+impl Pages {
+    fn at_work_on(&self, instance: u64) -> impl Iterator<Item = RunId> {
+        self.at_work.iter().filter(move |entry| entry.instance == instance).map(|entry| entry.attempt.0)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,9 +78,18 @@ impl Diary {
             pages.complaints.push(format!("attempt {mine} of {id} began on instance {instance} when {is}"));
         }
         let starts: u32 = pages.begun.iter().filter(|((id, _), _)| *id == run.id()).map(|(_, times)| times).sum();
-        if starts > job.policies.max_attempts {
+        let stops = pages.stops.get(&run.id()).copied().unwrap_or_default();
+        let uncounted = EarlierAttempt::uncounted(run.earlier_attempts());
+        if uncounted > stops || (uncounted > 0 && job.policies.on_lost == OnLost::Fail) {
+            let complaint = format!("{uncounted} attempts of run {} do not count, after {stops} stops", run.id());
+            pages.complaints.push(complaint);
+        }
+        if starts > job.policies.max_attempts + uncounted {
             let allowed = job.policies.max_attempts;
             pages.complaints.push(format!("run {} began {starts} times, of {allowed} allowed", run.id()));
+        }
+        if job.policies.on_lost == OnLost::Fail && pages.lost.contains(&run.id()) {
+            pages.complaints.push(format!("run {} began again after it was lost", run.id()));
         }
         let counts =
             |other: &&AtWork| other.job == job.id && other.scheduled && !pages.frozen.contains(&other.instance);
@@ -87,6 +106,22 @@ impl Diary {
         pages.at_work.push(entry);
         drop(pages);
         Working { diary: Arc::clone(self), entry }
+    }
+
+    /// An instance crashes: the runs that it works on are lost.
+    pub(super) fn crash(&self, instance: u64) {
+        let mut pages = self.pages();
+        let lost: Vec<RunId> = pages.at_work_on(instance).collect();
+        pages.lost.extend(lost);
+    }
+
+    /// An instance shuts down and stops its handlers.
+    pub(super) fn stop(&self, instance: u64) {
+        let mut pages = self.pages();
+        let stopped: Vec<RunId> = pages.at_work_on(instance).collect();
+        for run in stopped {
+            *pages.stops.entry(run).or_default() += 1;
+        }
     }
 
     pub(super) fn freeze(&self, instance: u64) {

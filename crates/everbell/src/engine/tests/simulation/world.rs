@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use everbell_core::change;
 use everbell_core::store::{JobFilter, JobStore, PageRequest, StoreResult};
-use everbell_core::{Backoff, CatchUp, JobId, OnLeaseLoss, Overlap, PolicyValues, RunId, RunStatus};
+use everbell_core::{JobId, RunId, RunStatus};
 use everbell_store::conformance::checkers::Snapshot;
 use everbell_store::conformance::dice::Dice;
 use everbell_store::conformance::faults::Faulty;
@@ -19,7 +18,9 @@ use super::super::lab::{at, entry, job, options, with};
 use super::diary::Diary;
 use super::handlers::{Handlers, TARGETS, late_answers};
 use super::operator;
+use super::policies::policies;
 use crate::clock::Clock;
+use crate::engine::inflight::Stop;
 use crate::engine::{Claimer, Engine, Step, Wait};
 use crate::events::Events;
 use crate::testing::ManualClock;
@@ -195,7 +196,8 @@ impl World {
             3..=6 => self.heal(),
             7 => self.cut(),
             8..=11 => operator::act(self).await,
-            12..=30 => {
+            12 => self.shut_down().await,
+            13..=30 => {
                 let seconds = self.dice.below(12) as i64;
                 self.pass(SignedDuration::from_secs(seconds)).await;
             }
@@ -269,9 +271,29 @@ impl World {
     /// Crashes an instance, with its handlers and everything unrecorded; another one takes its place.
     fn crash(&mut self) {
         let number = self.dice.below(self.instances.len());
-        drop(self.instances[number].take());
+        self.replace(number);
+    }
+
+    fn replace(&mut self, number: usize) {
+        if let Some(instance) = self.instances[number].take() {
+            self.diary.crash(instance.number);
+        }
         let instance = self.instance();
         self.instances[number] = Some(instance);
+    }
+
+    /// An instance stops its handlers, records their ends if the store lets it, and ends; another one takes its place.
+    async fn shut_down(&mut self) {
+        let number = self.dice.below(self.instances.len());
+        if let Some(instance) = self.instances[number].as_mut().filter(|instance| instance.frozen_until.is_none()) {
+            self.diary.stop(instance.number);
+            instance.engine.shared.inflight.stop_all(&Stop::Shutdown);
+            for _ in 0..30 {
+                tokio::task::yield_now().await;
+            }
+            let _may_fail = instance.engine.recorder.step().await;
+            self.replace(number);
+        }
     }
 
     fn freeze(&mut self) {
@@ -355,25 +377,5 @@ impl World {
         let page = PageRequest { limit: 1_000, after: None };
         let jobs = self.store.list_jobs(&JobFilter::default(), &page).await.unwrap();
         jobs.items.into_iter().map(|row| row.job).collect()
-    }
-}
-
-fn policies(dice: &mut Dice) -> impl FnOnce(&mut PolicyValues) {
-    let overlap = *dice.pick(Overlap::ALL).unwrap();
-    let catch_up = *dice.pick(CatchUp::ALL).unwrap();
-    let max_attempts = 1 + dice.below(3) as u32;
-    let timeout = Duration::from_secs(5 + dice.below(60) as u64);
-    let pause_after_failures = dice.one_in(3).then_some(4);
-    let max_concurrent_runs = 1 + dice.below(2) as u32;
-    let on_lease_loss = *dice.pick(&[None, None, Some(OnLeaseLoss::Stop), Some(OnLeaseLoss::Continue)]).unwrap();
-    move |values| {
-        values.overlap = overlap;
-        values.catch_up = catch_up;
-        values.max_attempts = max_attempts;
-        values.timeout = timeout;
-        values.pause_after_failures = pause_after_failures;
-        values.max_concurrent_runs = max_concurrent_runs;
-        values.on_lease_loss = on_lease_loss;
-        values.backoff = Backoff { initial: Duration::from_secs(3), max: Duration::from_secs(20) };
     }
 }
