@@ -71,15 +71,12 @@ impl Schema {
             return sql;
         }
         let mut qualified = self.qualified.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match qualified.get(sql.as_str()) {
-            Some(known) => Arc::clone(known),
-            None => {
-                let text: Arc<str> = sql.as_str().replace(PREFIX, &format!("\"{}\".", self.name)).into();
-                qualified.insert(sql, Arc::clone(&text));
-                text
-            }
-        };
-        AssertSqlSafe(known).into_sql_str()
+        if let Some(known) = qualified.get(sql.as_str()) {
+            return AssertSqlSafe(Arc::clone(known)).into_sql_str();
+        }
+        let text: Arc<str> = sql.as_str().replace(PREFIX, &format!("\"{}\".", self.name)).into();
+        qualified.insert(sql, Arc::clone(&text));
+        AssertSqlSafe(text).into_sql_str()
     }
 }
 

@@ -98,7 +98,7 @@ where
     }
 }
 
-impl<'q> Statement<'q> for RawSql {
+impl Statement<'_> for RawSql {
     type Output = PgRow;
 
     fn read(row: PgRow) -> sqlx::Result<PgRow> {

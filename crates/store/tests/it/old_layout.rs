@@ -34,10 +34,8 @@ fn old_database([tables, rows]: [&str; 2], version: u32, create: &str, now: &str
             }
         }
     }
-    for number in 1..=version {
-        sql += &format!("insert into schema_migrations (version, applied_at) values ({number}, {now});\n");
-    }
-    sql
+    let notes: Vec<String> = (1..=version).map(|number| format!("({number}, {now})")).collect();
+    sql + &format!("insert into schema_migrations (version, applied_at) values {};\n", notes.join(", "))
 }
 
 fn old_postgres(version: u32) -> String {
