@@ -151,6 +151,7 @@ pub struct Run {
     pub attempt: u32,
     /// The attempts before that one, oldest first. An attempt that never started is not listed.
     #[serde(default)]
+    #[schema(required = true)]
     pub earlier_attempts: Vec<EarlierAttempt>,
     /// When the next attempt may start, of a run that is tried again.
     pub next_attempt_at: Option<Timestamp>,

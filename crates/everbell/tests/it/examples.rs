@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+#[cfg(target_os = "linux")]
+use rustix::process::Signal;
+
 /// Built examples lie beside the folder of the test binaries: `debug/deps/it-…` and `debug/examples/NAME`. `cargo test`
 /// and `cargo nextest run` build them, unless they are told what else to build: then this does.
 fn example(name: &str) -> PathBuf {
@@ -36,7 +39,14 @@ fn minimal_ticks() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn minimal_ends_in_order_when_it_gets_sigterm() {
+fn minimal_ends_in_order_on_sigterm_and_on_sigint() {
+    for signal in [Signal::TERM, Signal::INT] {
+        ends_in_order_on(signal);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn ends_in_order_on(signal: Signal) {
     use std::io::{BufRead, BufReader};
     use std::process::Stdio;
 
@@ -44,7 +54,7 @@ fn minimal_ends_in_order_when_it_gets_sigterm() {
     let mut child = command.env_remove("EVERBELL_EXAMPLE_SECONDS").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().starts_with("tick "));
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
     // Its output ends with it.
     lines.for_each(|line| assert!(line.unwrap().starts_with("tick ")));
     let status = child.wait().unwrap();

@@ -112,6 +112,7 @@ pub struct Policies {
     pub on_lease_loss: Option<OnLeaseLoss>,
     /// Whether a run is retried whose instance crashed or was killed. `onLeaseLoss` is about an instance that lives.
     #[serde(default = "fail")]
+    #[schema(required = true)]
     pub on_lost: OnLost,
     /// Pause the job after this many consecutive failures; null for never.
     pub pause_after_failures: Option<u32>,
