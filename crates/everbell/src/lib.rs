@@ -93,7 +93,6 @@ mod engine;
 mod error;
 mod events;
 mod extract;
-pub mod guides;
 mod handler;
 mod lease;
 mod run;
