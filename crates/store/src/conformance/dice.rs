@@ -36,3 +36,8 @@ impl Dice {
         }
     }
 }
+
+/// How many rounds of random events to play: the usual number, times `EVERBELL_TEST_ROUNDS`.
+pub fn rounds(usual: u64) -> u64 {
+    usual * std::env::var("EVERBELL_TEST_ROUNDS").map_or(1, |times| times.parse().expect("a number of rounds"))
+}

@@ -7,6 +7,7 @@
 //! to an hour. Afterwards the checkers must find nothing.
 //!
 //! A failing seed is printed; `EVERBELL_SEED=<seed> cargo nextest run -p everbell simulation` plays it again.
+//! `EVERBELL_TEST_ROUNDS=10 cargo nextest run -p everbell simulation` plays ten times as many seeds as usual.
 
 mod diary;
 mod handlers;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use everbell_store::conformance::checkers::Snapshot;
+use everbell_store::conformance::dice::rounds;
 
 use super::lab::summary;
 use world::World;
@@ -101,28 +103,18 @@ fn play_all(seeds: std::ops::Range<u64>, steps: bool) {
 }
 
 #[test]
-fn seeds_of_the_first_hundred() {
-    play_all(0..100, false);
+fn seeds_of_the_first_half() {
+    play_all(0..rounds(75), false);
 }
 
 #[test]
-fn seeds_of_the_second_hundred() {
-    play_all(100..200, false);
-}
-
-#[test]
-fn seeds_of_the_third_hundred() {
-    play_all(200..300, false);
-}
-
-#[test]
-fn seeds_of_the_fourth_hundred() {
-    play_all(300..400, false);
+fn seeds_of_the_second_half() {
+    play_all(rounds(75)..2 * rounds(75), false);
 }
 
 #[test]
 fn seeds_with_a_clock_that_steps() {
-    play_all(400..425, true);
+    play_all(400..400 + rounds(25), true);
 }
 
 #[test]

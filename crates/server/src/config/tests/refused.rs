@@ -195,7 +195,7 @@ fn assert_answered(text: &str) {
 fn any_text_is_answered() {
     let example = include_str!("../../../../../everbell.example.toml");
     let signs = ['"', '[', ']', '{', '}', '=', '\n', '.', ',', '#', '\'', '\\', '0', 'é', '\u{0}'];
-    let places = example.char_indices().map(|(at, _)| at).step_by(29);
+    let places = example.char_indices().map(|(at, _)| at).step_by(89);
     for (n, at) in places.enumerate() {
         let (before, after) = example.split_at(at);
         assert_answered(before);

@@ -39,7 +39,7 @@ fn a_stream_of_the_web_pages_ends_when_its_token_is_revoked() {
 fn a_stream_ends_when_its_token_expires() {
     let server = Server::start();
     let now = || time(&server.get("/status").expect(200)["now"]);
-    let end = now() + Duration::from_secs(20);
+    let end = now() + Duration::from_secs(10);
     let body = json!({ "name": "ana", "role": "viewer", "expiresAt": end.to_string() });
     let made = server.post("/tokens", &body).expect(201);
     let mut stream = Stream::with_token(&server, made["token"].as_str().unwrap());
