@@ -73,8 +73,8 @@ pub enum CatchUp {
 }
 words!(CatchUp { Once = "once", None = "none", All = "all" });
 
-/// How a handler is treated whose instance cannot renew the lease of its run. The instance still lives and decides about
-/// its own handler; [`OnLost`] is about a run whose instance is gone.
+/// How a handler is treated whose instance cannot renew the lease of its run. The instance still lives and decides
+/// about its own handler; [`OnLost`] is about a run whose instance is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnLeaseLoss {
     /// The instance stops it before the lease ends, so that no other run of the job starts beside it.
@@ -85,16 +85,17 @@ pub enum OnLeaseLoss {
 words!(OnLeaseLoss { Stop = "stop", Continue = "continue" });
 
 /// How a run is settled whose instance was lost: it crashed, was killed, or did not reach the database until the lease
-/// ended. Others decide this about the run, after the fact; [`OnLeaseLoss`] is about the handler on an instance that lives.
+/// ended. Others decide this about the run, after the fact; [`OnLeaseLoss`] is about the handler on an instance that
+/// lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnLost {
     /// The run fails with the code `lost` and is not retried, whatever `maxAttempts` says: nobody knows how far its
     /// handler came, or whether it is still at work.
     #[default]
     Fail,
-    /// The run is retried within `maxAttempts`, after the backoff, with the same idempotency key and a higher fence. Its
-    /// handler may have done all, some or none of its work before, so it has to be idempotent. A run that is stopped by a
-    /// shutdown is taken over at once, and that stop uses up no attempt.
+    /// The run is retried within `maxAttempts`, after the backoff, with the same idempotency key and a higher fence.
+    /// Its handler may have done all, some or none of its work before, so it has to be idempotent. A run that is
+    /// stopped by a shutdown is taken over at once, and that stop uses up no attempt.
     Retry,
 }
 words!(OnLost { Fail = "fail", Retry = "retry" });

@@ -248,8 +248,8 @@ impl Run {
         EarlierAttempt::used(self.attempt, &self.earlier_attempts)
     }
 
-    /// Returns what happened in each attempt, such as `attempt 1 was lost, attempt 2 succeeded`; `None` if there was only
-    /// one.
+    /// Returns what happened in each attempt, such as `attempt 1 was lost, attempt 2 succeeded`; `None` if there was
+    /// only one.
     pub fn attempts_in_words(&self) -> Option<String> {
         let last = self.earlier_attempts.last()?;
         let skipped = self.earlier_attempts.len().saturating_sub(MAX_ATTEMPTS_IN_WORDS);

@@ -1,7 +1,8 @@
 //! Inside of a web application: both begin and end together.
 //!
 //! `EVERBELL_EXAMPLE_ADDRESS=127.0.0.1:8080 cargo run -p everbell --example axum_app`, then `curl 127.0.0.1:8080/` and
-//! `curl -X POST 127.0.0.1:8080/run/report`. Ctrl-c or SIGTERM stops it: requests and runs that have begun are finished.
+//! `curl -X POST 127.0.0.1:8080/run/report`. Ctrl-c or SIGTERM stops it: requests and runs that have begun are
+//! finished.
 
 use std::time::Duration;
 

@@ -195,8 +195,8 @@ impl Schedule {
     /// By default a run that was lost in a crash is not retried: everbell cannot know how far it came. With
     /// [`OnLost::Retry`] it is retried within the attempts of [`Schedule::retry`], of which there must be at least two,
     /// with the same [`Run::idempotency_key`](crate::Run::idempotency_key) and a higher
-    /// [`Run::fence`](crate::Run::fence). A run that a shutdown stops is then taken over at once by another instance, or
-    /// by this one after its restart, and that stop uses up no attempt. Choose it for handlers that may run twice.
+    /// [`Run::fence`](crate::Run::fence). A run that a shutdown stops is then taken over at once by another instance,
+    /// or by this one after its restart, and that stop uses up no attempt. Choose it for handlers that may run twice.
     ///
     /// ```
     /// use everbell::{Backoff, OnLost, Schedule};

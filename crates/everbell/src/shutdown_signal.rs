@@ -10,10 +10,10 @@
 /// # }
 /// ```
 ///
-/// It may be awaited in several places, each of which is told: a web server and [`run_until`](crate::Everbell::run_until),
-/// for example. The first poll takes over the handling of these signals for the rest of the process, so they do not end
-/// it by themselves any more: a second ctrl-c does not shorten the shutdown. The guide
-/// [`shutdown`](crate::guides::shutdown) says what happens to runs.
+/// It may be awaited in several places, each of which is told: a web server and
+/// [`run_until`](crate::Everbell::run_until), for example. The first poll takes over the handling of these signals for
+/// the rest of the process, so they do not end it by themselves any more: a second ctrl-c does not shorten the
+/// shutdown. The guide [`shutdown`](crate::guides::shutdown) says what happens to runs.
 ///
 /// # Panics
 ///

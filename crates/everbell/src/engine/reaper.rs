@@ -1,5 +1,5 @@
-//! The reaper: settles runs whose instance sent no heartbeat until the lease expired. They fail, or are retried if their
-//! job says so.
+//! The reaper: settles runs whose instance sent no heartbeat until the lease expired. They fail, or are retried if
+//! their job says so.
 //!
 //! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need
 //! not wait for the leases of an instance whose process is certainly gone.

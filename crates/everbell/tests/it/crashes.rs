@@ -17,7 +17,7 @@ use tokio::time::timeout;
 const DATABASE: &str = "EVERBELL_TEST_CRASHING_DATABASE";
 
 /// Generous, for a machine that has much else to do. Usually it takes some seconds.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// Begins a line that the tests read.
 const MARK: &str = "everbell-test: ";

@@ -1,10 +1,10 @@
 //! Many instances on one store, with everything that can go wrong, decided by a seed.
 //!
-//! An instance crashes between any two steps, shuts down, stands still for longer than its lease, is cut off from the store while others
-//! are not, has a clock that is off, gets errors from the store before or after a call did its work and answers to claims
-//! late or never, and its handlers are slow, fail, panic or hang. Operators
-//! pause, resume, edit, run by hand and cancel meanwhile. In some plays the clock of the database steps, forward and back, by up
-//! to an hour. Afterwards the checkers must find nothing.
+//! An instance crashes between any two steps, shuts down, stands still for longer than its lease, is cut off from the
+//! store while others are not, has a clock that is off, gets errors from the store before or after a call did its work
+//! and answers to claims late or never, and its handlers are slow, fail, panic or hang. Operators pause, resume, edit,
+//! run by hand and cancel meanwhile. In some plays the clock of the database steps, forward and back, by up to an
+//! hour. Afterwards the checkers must find nothing.
 //!
 //! A failing seed is printed; `EVERBELL_SEED=<seed> cargo nextest run -p everbell simulation` plays it again.
 //! `EVERBELL_TEST_ROUNDS=10 cargo nextest run -p everbell simulation` plays ten times as many seeds as usual.
