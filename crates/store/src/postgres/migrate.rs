@@ -28,6 +28,9 @@ pub(crate) const MIGRATIONS: [&str; 7] = [
 
 pub(super) const MIGRATING: &str = "migrating the schema";
 
+/// Tables that are there since the first migration.
+const FIRST_TABLES: [&str; 4] = ["active_runs", "jobs", "outcomes", "timers"];
+
 /// Waiting longer behind a reader would make every query on that table wait behind the migration.
 const LOCK_TIMEOUT: &str = "set local lock_timeout = '2s'";
 /// A large table takes its time.
@@ -43,8 +46,8 @@ pub(super) const fn latest() -> u32 {
 /// The place of the schema in a database.
 #[derive(Debug)]
 enum Found {
-    /// Its table of migrations.
-    Ours,
+    /// Its table of migrations, and the first of the tables that the first migration creates and that is missing.
+    Ours { missing: Option<&'static str> },
     /// Tables of an old release in another schema.
     Old(OldLayout),
     /// Nothing yet; perhaps the schema itself, empty.
@@ -80,8 +83,9 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     for setting in [LOCK_TIMEOUT, STATEMENT_TIMEOUT] {
         on(MIGRATING, sqlx::query(setting).execute_on(&mut tx)).await?;
     }
+    let mut missing = None;
     match find(&mut tx, schema).await? {
-        Found::Ours => {}
+        Found::Ours { missing: table } => missing = table,
         Found::Old(old) => {
             old_layout::take_over(&mut tx, schema, &old).await?;
         }
@@ -103,6 +107,9 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
             latest()
         );
         return Err(Invalid::new("database", reason).into());
+    }
+    if let (Some(table), 1..) = (missing, version) {
+        return Err(incomplete(schema, version, table));
     }
     let Some(migration) = MIGRATIONS.get(version as usize) else {
         // Tables of an old release may have been moved.
@@ -151,7 +158,7 @@ pub(super) struct FoundVersion {
 
 pub(super) async fn found(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<FoundVersion> {
     Ok(match find(&mut *tx, schema).await? {
-        Found::Ours => FoundVersion { version: version(tx).await?, old_layout: false },
+        Found::Ours { .. } => FoundVersion { version: version(tx).await?, old_layout: false },
         Found::Old(old) => FoundVersion { version: old.version, old_layout: true },
         Found::Nothing { .. } => FoundVersion { version: 0, old_layout: false },
     })
@@ -172,7 +179,8 @@ async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
     let (schema_exists, columns, relations): (bool, Vec<String>, Vec<String>) =
         on(WHAT, query.fetch_one_on(&mut *tx)).await?;
     if columns == ["version integer", "applied_at timestamp with time zone"] {
-        return Ok(Found::Ours);
+        let is_missing = |table: &&str| !relations.iter().any(|found| found == table);
+        return Ok(Found::Ours { missing: FIRST_TABLES.into_iter().find(is_missing) });
     }
     if let Some(old) = OldLayout::find(&mut *tx).await? {
         let is_in_place = old.schema == schema.name();
@@ -192,6 +200,16 @@ fn clash(schema: &Schema, relation: &str) -> StoreError {
     let reason = format!(
         "the schema `{name}` has a relation `{relation}` that everbell did not create; rename it, or give everbell another \
          schema, such as `?schema=everbell_jobs` in the address of the database"
+    );
+    Invalid::new("database", reason).into()
+}
+
+/// Somebody else's table of migrations, or a damaged database.
+fn incomplete(schema: &Schema, version: u32, table: &str) -> StoreError {
+    let name = schema.name();
+    let reason = format!(
+        "the schema `{name}` has a table `migrations` at version {version}, but no table `{table}`; restore a backup, or \
+         give everbell another schema, such as `?schema=everbell_jobs` in the address of the database"
     );
     Invalid::new("database", reason).into()
 }

@@ -217,6 +217,13 @@ async fn objects_of_others_in_the_schema_are_named_at_once() {
     let database = TestDatabase::empty().await;
     run(database.url(), "create schema everbell; create table everbell.orders (id bigint)").await;
     connect(database.url()).await.unwrap();
+
+    let database = TestDatabase::empty().await;
+    let migrator = "create schema everbell; create table everbell.migrations (version integer, applied_at timestamptz);
+                    insert into everbell.migrations values (1)";
+    run(database.url(), migrator).await;
+    let error = refused(database.url()).await;
+    assert!(error.contains("at version 1, but no table `active_runs`"), "{error}");
 }
 
 #[tokio::test]
