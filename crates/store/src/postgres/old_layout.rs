@@ -16,6 +16,10 @@ use super::statement::Statement;
 /// The last migration that created its tables in the first schema of `search_path`.
 const LAST_VERSION: u32 = 6;
 
+/// The version that stays behind where the tables were. A binary of an old release that is started again refuses it, and
+/// does not begin with an empty database of its own.
+const MOVED_VERSION: u32 = 1000;
+
 /// The tables and views of that time, of which an older version lacks some.
 pub(super) const RELATIONS: [&str; 17] = [
     "active_runs",
@@ -87,6 +91,12 @@ pub(super) async fn take_over(tx: Conn<'_, '_>, schema: &Schema, old: &OldLayout
     let to = quoted(schema.name());
     run(&mut *tx, format!("alter table {to}.schema_migrations rename to migrations")).await?;
     run(&mut *tx, format!("alter index {to}.schema_migrations_pkey rename to migrations_pkey")).await?;
+    if old.schema != schema.name() {
+        let columns = "(version integer primary key, applied_at timestamptz not null)";
+        run(&mut *tx, format!("create table {from}.schema_migrations {columns}")).await?;
+        let note = format!("insert into {from}.schema_migrations values ({MOVED_VERSION}, clock_timestamp())");
+        run(&mut *tx, note).await?;
+    }
     tracing::info!(from = %old.schema, to = %schema.name(), "moved the tables of an old release into their own schema");
     Ok(())
 }

@@ -13,6 +13,10 @@ use super::migrate::{MIGRATING, MIGRATIONS};
 /// The last migration that gave its tables no prefix.
 const LAST_VERSION: u32 = 6;
 
+/// The version that stays behind in `schema_migrations`. A binary of an old release that is started again refuses it, and
+/// does not begin with empty tables of its own.
+const MOVED_VERSION: u32 = 1000;
+
 /// The prefix of all names since then.
 const PREFIX: &str = "everbell_";
 
@@ -54,6 +58,9 @@ pub(super) async fn rename(tx: &mut SqliteConnection, version: u32) -> StoreResu
         run(tx, format!("alter table {} rename to {}", plain(&table.name), table.name)).await?;
     }
     run(tx, "alter table schema_migrations rename to everbell_migrations".to_owned()).await?;
+    let columns = "(version integer primary key, applied_at integer not null) strict";
+    run(tx, format!("create table schema_migrations {columns}")).await?;
+    run(tx, format!("insert into schema_migrations values ({MOVED_VERSION}, 0)")).await?;
     for kind in ["index", "view", "trigger"] {
         for object in wanted.iter().filter(|object| object.kind == kind) {
             run(tx, object.sql.clone()).await?;

@@ -79,6 +79,9 @@ const FATES: [&str; 17] = [
     "gap paused",
 ];
 
+/// Too rare for the few seeds with a clock that steps.
+const RARE: &str = "succeeded after shutdown";
+
 fn play_all(seeds: std::ops::Range<u64>, steps: bool) {
     let seeds = match std::env::var("EVERBELL_SEED") {
         Ok(seed) => {
@@ -98,7 +101,8 @@ fn play_all(seeds: std::ops::Range<u64>, steps: bool) {
         }
     }
     assert!(failed.is_empty(), "{failed}");
-    let unseen: Vec<_> = FATES.into_iter().filter(|fate| !seen.contains(*fate)).collect();
+    let expected = FATES.into_iter().filter(|fate| !steps || *fate != RARE);
+    let unseen: Vec<_> = expected.filter(|fate| !seen.contains(*fate)).collect();
     assert!(!enough || unseen.is_empty(), "never seen: {unseen:?}, but {seen:?}");
 }
 
