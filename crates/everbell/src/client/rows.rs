@@ -61,6 +61,7 @@ type Reading<T> = BoxFuture<'static, StoreResult<Page<T>>>;
 #[must_use = "nothing is read until it is polled"]
 pub struct Rows<T> {
     read: Box<dyn Fn(PageRequest) -> Reading<T> + Send>,
+    limit: u32,
     buffer: VecDeque<T>,
     unreadable: Vec<String>,
     state: State<T>,
@@ -76,7 +77,12 @@ enum State<T> {
 impl<T> Rows<T> {
     fn new(read: impl Fn(PageRequest) -> Reading<T> + Send + 'static) -> Rows<T> {
         let (buffer, unreadable) = (VecDeque::new(), Vec::new());
-        Rows { read: Box::new(read), buffer, unreadable, state: State::Between(None) }
+        Rows { read: Box::new(read), limit: PAGE_ROWS, buffer, unreadable, state: State::Between(None) }
+    }
+
+    /// Sets the number of rows in one read, 1 to 1,000: default 200.
+    pub fn page_rows(self, rows: u32) -> Rows<T> {
+        Rows { limit: rows, ..self }
     }
 
     /// Returns the next row; `None` at the end.
@@ -106,7 +112,7 @@ impl<T> Rows<T> {
             match &mut self.state {
                 State::Ended => return Poll::Ready(None),
                 State::Between(after) => {
-                    let page = PageRequest { limit: PAGE_ROWS, after: after.take() };
+                    let page = PageRequest { limit: self.limit, after: after.take() };
                     self.state = State::Reading((self.read)(page));
                 }
                 State::Reading(reading) => match ready!(reading.as_mut().poll(waker)) {

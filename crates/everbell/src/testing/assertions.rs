@@ -88,7 +88,7 @@ impl TestBell {
 
     /// Returns all runs that match, oldest first.
     pub(super) async fn list(&self, filter: &RunFilter) -> Vec<Record> {
-        let runs = self.runs().stream(filter.clone()).all().await;
+        let runs = self.runs().stream(filter.clone()).page_rows(1_000).all().await;
         let mut runs = runs.unwrap_or_else(|error| panic!("{error}"));
         runs.reverse();
         runs

@@ -69,7 +69,8 @@ fn typed_shows_results_and_failures() {
         "succeeded after ",
         r#"{"mails":7}"#,
         "refused: payload: target `brief` cannot read the payload of job `daily-briefing`: it is no `Briefing`: invalid type: string",
-        "failed after 1 attempt(s): no_recipients",
+        // The mail server is busy for whichever comes first.
+        " attempt(s): no_recipients: org 100 has no members",
     ] {
         assert!(said.contains(wanted), "{wanted}\n{said}");
     }

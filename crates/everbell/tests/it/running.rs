@@ -82,7 +82,7 @@ async fn a_stream_reads_every_page() {
     for key in &keys[..3] {
         bell.jobs().run_now(key).await.unwrap();
     }
-    let runs = bell.runs().stream(RunFilter::default()).all().await.unwrap();
+    let runs = bell.runs().stream(RunFilter::default()).page_rows(2).all().await.unwrap();
     let newest_first: Vec<_> = runs.iter().map(|run| run.job_key.as_ref().unwrap().as_str()).collect();
     assert_eq!(newest_first, ["job-002", "job-001", "job-000"]);
     let page = bell.jobs().list(&JobFilter::default(), &PageRequest::default()).await.unwrap();
