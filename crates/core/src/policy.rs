@@ -84,12 +84,12 @@ pub enum OnLeaseLoss {
 }
 words!(OnLeaseLoss { Stop = "stop", Continue = "continue" });
 
-/// How a run is settled whose instance was lost: it crashed, was killed, or did not reach the database until the lease
+/// The fate of a run whose instance was lost: it crashed, was killed, or did not reach the database until the lease
 /// ended. Others decide this about the run, after the fact; [`OnLeaseLoss`] is about the handler on an instance that
 /// lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnLost {
-    /// The run fails with the code `lost` and is not retried, whatever `maxAttempts` says: nobody knows how far its
+    /// The run fails with the code `lost` and is not retried, whatever `maxAttempts` says: everbell cannot know how far its
     /// handler came, or whether it is still at work.
     #[default]
     Fail,
@@ -159,7 +159,8 @@ pub struct PolicyValues {
     pub pause_after_failures: Option<u32>,
     /// Another job that must have succeeded: default none, within 1 s to 366 days.
     pub depends_on: Option<Dependency>,
-    /// Default [`OnLeaseLoss::Stop`] where `overlap` forbids two runs at once, else [`OnLeaseLoss::Continue`].
+    /// Default [`OnLeaseLoss::Stop`] where `overlap` forbids two runs at once or `on_lost` is [`OnLost::Retry`], else
+    /// [`OnLeaseLoss::Continue`].
     pub on_lease_loss: Option<OnLeaseLoss>,
     /// Default [`OnLost::Fail`]. [`OnLost::Retry`] needs a `max_attempts` of at least 2.
     pub on_lost: OnLost,
@@ -244,11 +245,14 @@ impl Policies {
     }
 
     /// Returns how to treat a handler whose instance cannot renew its lease: the job's own choice, or what its
-    /// `overlap` implies.
+    /// `overlap` and `on_lost` imply.
     pub fn lease_loss(&self) -> OnLeaseLoss {
-        self.on_lease_loss.unwrap_or(match self.overlap {
-            Overlap::Skip | Overlap::Queue | Overlap::Replace => OnLeaseLoss::Stop,
-            Overlap::Allow => OnLeaseLoss::Continue,
+        self.on_lease_loss.unwrap_or(match (self.overlap, self.on_lost) {
+            // Only other runs of the job may work beside it, and they may anyway.
+            (Overlap::Allow, OnLost::Fail) => OnLeaseLoss::Continue,
+            (Overlap::Allow, OnLost::Retry) | (Overlap::Skip | Overlap::Queue | Overlap::Replace, _) => {
+                OnLeaseLoss::Stop
+            }
         })
     }
 
@@ -279,7 +283,7 @@ impl Problems {
     /// A single attempt leaves none for a run that was lost, so the choice would silently do nothing.
     fn lost(&mut self, on_lost: OnLost, max_attempts: u32) {
         if on_lost == OnLost::Retry && max_attempts == 1 {
-            let reason = "`retry` needs policies.retry.maxAttempts of at least 2, not 1: raise it, or choose `fail`";
+            let reason = "`retry` needs at least 2 attempts, and `policies.retry.maxAttempts` is 1: allow more, or choose `fail`";
             self.0.push(Invalid::new("policies.onLost", reason));
         }
     }
@@ -356,6 +360,9 @@ mod tests {
         }
         assert_eq!(chosen(Overlap::Allow, None), OnLeaseLoss::Continue);
         assert_eq!(chosen(Overlap::Allow, Some(OnLeaseLoss::Stop)), OnLeaseLoss::Stop);
+        let (overlap, on_lost, max_attempts) = (Overlap::Allow, OnLost::Retry, 2);
+        let retried = PolicyValues { overlap, on_lost, max_attempts, ..PolicyValues::default() };
+        assert_eq!(Policies::new(retried).unwrap().lease_loss(), OnLeaseLoss::Stop, "its own next attempt may start");
     }
 
     #[test]
@@ -363,8 +370,8 @@ mod tests {
         let checked =
             |on_lost, max_attempts| Policies::new(PolicyValues { max_attempts, on_lost, ..PolicyValues::default() });
         let problems: Vec<String> = checked(OnLost::Retry, 1).unwrap_err().iter().map(Invalid::to_string).collect();
-        let expected = "policies.onLost: `retry` needs policies.retry.maxAttempts of at least 2, not 1: raise it, or \
-                        choose `fail`";
+        let expected = "policies.onLost: `retry` needs at least 2 attempts, and `policies.retry.maxAttempts` is 1: allow \
+                        more, or choose `fail`";
         assert_eq!(problems, [expected]);
         let policies = checked(OnLost::Retry, 2).unwrap();
         let changed = [("maxAttempts", "2".to_owned()), ("onLost", "retry".to_owned())];

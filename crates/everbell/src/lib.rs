@@ -74,7 +74,7 @@
 //! |---|---|---|
 //! | `postgres` | [`PostgresStore`] | yes |
 //! | `sqlite` | [`SqliteStore`], with SQLite itself | yes |
-//! | `tls` | encrypted connections to PostgreSQL (rustls with ring) | yes |
+//! | `tls` | encrypted connections to PostgreSQL (rustls with ring); without it, connect only over a trusted network | yes |
 //! | `testing` | [`testing`]; turn it on in `[dev-dependencies]` | no |
 //!
 //! # Words

@@ -251,8 +251,8 @@ impl Run {
         self.0.output.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the span that the handler runs in, for the logs of work that leaves its task: threads of `spawn_blocking`
-    /// and tasks of `tokio::spawn` enter it with `let _entered = run.span().enter();` or [`tracing::Instrument`].
+    /// Returns the span that the handler runs in, for the logs of work that leaves its task: use `run.span().in_scope(..)`
+    /// in `spawn_blocking`, and `.instrument(run.span().clone())` ([`tracing::Instrument`]) for futures that are spawned.
     ///
     /// It is called `everbell.run` and has the fields `run`, `attempt`, `target_label`, and if the run has them `job`,
     /// `version`, `org` and `slot`.

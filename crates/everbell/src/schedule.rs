@@ -189,7 +189,7 @@ impl Schedule {
         self
     }
 
-    /// Sets how a run is settled whose instance was lost, because it crashed, was killed or could not reach the
+    /// Sets what happens to a run whose instance was lost, because it crashed, was killed or could not reach the
     /// database: default [`OnLost::Fail`].
     ///
     /// By default a run that was lost in a crash is not retried: everbell cannot know how far it came. With

@@ -10,7 +10,7 @@
 /// # }
 /// ```
 ///
-/// It may be awaited in several places, each of which is told: a web server and
+/// It may be awaited in several places, and resolves in each of them, also if the signal came before: a web server and
 /// [`run_until`](crate::Everbell::run_until), for example. The first poll takes over the handling of these signals for
 /// the rest of the process, so they do not end it by themselves any more: a second ctrl-c does not shorten the
 /// shutdown. The guide [`shutdown`](crate::guides::shutdown) says what happens to runs.
@@ -28,13 +28,22 @@ pub async fn shutdown_signal() {
 
 #[cfg(unix)]
 async fn received() -> std::io::Result<()> {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use tokio::signal::unix::{SignalKind, signal};
 
+    /// A receiver gets no signal that came before it was made.
+    static RECEIVED: AtomicBool = AtomicBool::new(false);
+
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    if RECEIVED.load(Ordering::SeqCst) {
+        return Ok(());
+    }
     tokio::select! {
         _ = terminate.recv() => tracing::info!("received SIGTERM; shutting down"),
         _ = interrupt.recv() => tracing::info!("received SIGINT; shutting down"),
     }
+    RECEIVED.store(true, Ordering::SeqCst);
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use everbell_core::Invalid;
 
 #[cfg(feature = "postgres")]
 use crate::postgres::hosts::Wanted;
+#[cfg(feature = "postgres")]
 use crate::postgres::schema::check_name;
 
 /// The database that a URL names.

@@ -196,7 +196,7 @@ pub struct Run {
 pub struct EarlierAttempt {
     /// Its number, from 1.
     pub attempt: u32,
-    /// Why it ended, as a stable word: `lost` if its instance was, `shutdown` if that shut down, or the failure.
+    /// Why it ended, as a stable word: `lost`, `shutdown`, or the code of the failure.
     pub failure_code: String,
     /// When it ended; for a lost attempt, when that was noticed.
     pub ended_at: Timestamp,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context as Waker, Poll, ready};
 
 use everbell_core::Run as RunRecord;
-use everbell_core::store::{Cursor, JobFilter, JobRow, Page, PageRequest, RunFilter, StoreResult};
+use everbell_core::store::{Cursor, JobFilter, JobRow, JobSort, Page, PageRequest, RunFilter, StoreResult};
 use futures_core::Stream;
 
 use super::{Jobs, Runs};
@@ -18,7 +18,8 @@ use crate::clock::BoxFuture;
 const PAGE_ROWS: u32 = 200;
 
 impl Jobs {
-    /// Returns all jobs that match, read a page at a time while the stream is read.
+    /// Returns all jobs that match, by key, read a page at a time while the stream is read. The order of the filter is not
+    /// used: a job that fires meanwhile would change its place in most orders.
     ///
     /// ```
     /// # use everbell::{Everbell, JobFilter};
@@ -34,6 +35,7 @@ impl Jobs {
     /// # }
     /// ```
     pub fn stream(&self, filter: JobFilter) -> Rows<JobRow> {
+        let filter = JobFilter { sort: JobSort::Key, ..filter };
         let (store, filter) = (Arc::clone(&self.context.parts.store), Arc::new(filter));
         Rows::new(move |page| {
             let (store, filter) = (Arc::clone(&store), Arc::clone(&filter));
@@ -57,7 +59,7 @@ type Reading<T> = BoxFuture<'static, StoreResult<Page<T>>>;
 
 /// All rows of a list, as a stream. It reads the next page when it needs one, and ends after an error.
 ///
-/// Rows that come or go meanwhile neither repeat nor hide others.
+/// Rows that are added or removed in the meantime neither repeat nor hide others.
 #[must_use = "nothing is read until it is polled"]
 pub struct Rows<T> {
     read: Box<dyn Fn(PageRequest) -> Reading<T> + Send>,

@@ -127,9 +127,10 @@ impl Parts {
         Err(unknown(target, &known).into())
     }
 
-    /// Whether any job has this target, also a retired one.
+    /// Whether any job has this target that is not retired.
     async fn has_jobs_of(&self, target: &Target) -> StoreResult<bool> {
-        let filter = JobFilter { target: vec![target.clone()], ..JobFilter::default() };
+        let status = vec![JobStatus::Active, JobStatus::Paused];
+        let filter = JobFilter { target: vec![target.clone()], status, ..JobFilter::default() };
         let page = self.store.list_jobs(&filter, &PageRequest { limit: 1, after: None }).await?;
         Ok(!page.items.is_empty())
     }

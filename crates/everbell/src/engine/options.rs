@@ -16,7 +16,7 @@ pub struct EngineOptions {
     /// How long an instance may send no heartbeat before its runs are lost: default 60 s, with a heartbeat every 5 s.
     /// An instance that cannot renew its leases stops handlers after three quarters of this time.
     pub lease: LeaseTerms,
-    /// How long a shutdown waits for handlers before it stops them: default 30 s. What becomes of their runs is the
+    /// How long a shutdown waits for handlers before it stops them: default 30 s. What happens to their runs is the
     /// choice of the job: see [`OnLost`](crate::OnLost).
     pub shutdown_grace: Duration,
     /// How long a handler that was asked to stop may take before it is dropped: default 10 s.

@@ -1,8 +1,10 @@
 //! An instance from its start to its orderly end.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -57,6 +59,14 @@ impl Engine {
         let shared = Arc::clone(&self.shared);
         let _guard = AbortAll::new(&shared);
         info!(instance = %shared.instance, targets = shared.targets.names().count(), "engine started");
+        let mut shutdown = pin!(shutdown);
+        // Polled before anything starts: a future that listens for signals begins to do so with its first poll.
+        let asked = poll_fn(|waker| Poll::Ready(shutdown.as_mut().poll(waker).is_ready())).await;
+        let shutdown = async {
+            if !asked {
+                shutdown.await
+            }
+        };
         self.first_look().await;
         let stops = Stops { taking: watch::channel(false).0, keeping: watch::channel(false).0 };
         let (mut taking, mut keeping) = self.spawn(&stops);

@@ -47,6 +47,8 @@ pub struct TestBell {
     pub(super) engine: Engine,
     /// Whether the instance has done anything yet.
     pub(super) started: bool,
+    /// Whether the instance is shutting down, and takes no more work.
+    pub(super) stopping: bool,
     /// Handlers that run on while time passes.
     pub(super) slow: BTreeSet<Attempt>,
     /// Whether an instance crashed, which the others have to notice.
@@ -92,8 +94,10 @@ impl TestBell {
         let builder = builder.store(Arc::clone(&store)).clock(Arc::clone(&clock) as _);
         let bell = builder.build().await.unwrap_or_else(|error| panic!("{error}"));
         let engine = instance(&bell);
-        let (started, slow, crashed, handler_timeout) = (false, BTreeSet::new(), false, None);
-        let mut test = TestBell { bell, store, memory, clock, engine, started, slow, crashed, handler_timeout };
+        let (started, stopping, crashed) = (false, false, false);
+        let (slow, handler_timeout) = (BTreeSet::new(), None);
+        let mut test =
+            TestBell { bell, store, memory, clock, engine, started, stopping, slow, crashed, handler_timeout };
         test.turn().await;
         test
     }

@@ -21,6 +21,9 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// The longest wait for handlers in the time of Tokio, which passes at once if a test has paused it.
 const MAX_PAUSED_WAIT: Duration = Duration::from_hours(24);
 
+/// How often in a row steps may fail before a test does.
+const MAX_FAILURES: u32 = 100;
+
 impl TestBell {
     /// Lets time pass. Everything that becomes due happens at its time, one after the other.
     pub async fn advance_to(&mut self, time: impl IntoTime) {
@@ -92,10 +95,13 @@ impl TestBell {
         if self.started {
             self.turn().await;
             let options = self.bell.options().clone();
-            self.engine.shared.set_draining(true);
+            self.stopping = true;
             self.let_handlers_end(options.shutdown_grace).await;
             self.engine.shared.inflight.stop_all(&Stop::Shutdown);
+            // They have some real time again, to do what they do when they are asked to stop.
+            self.slow.clear();
             self.let_handlers_end(options.cancel_grace).await;
+            self.stopping = false;
             let left = self.store.leave(self.engine.shared.instance).await;
             left.unwrap_or_else(|error| panic!("{error}"));
         }
@@ -123,18 +129,19 @@ impl TestBell {
     /// Runs the loops until nothing is left to do now; returns when there will be more.
     pub(super) async fn turn(&mut self) -> Timestamp {
         self.started = true;
+        let mut failures = 0;
         loop {
             let engine = &mut self.engine;
             let beat = engine.heartbeat.step().await;
-            let resumed = engine.resumer.step().await;
-            // Not as a loop would, which waits a moment between two looks.
-            let progress = engine
-                .reconciler
-                .look(engine.shared.now())
-                .await
-                .map(|more| if more { Wait::No } else { Wait::ForSignal });
-            let planned = engine.planner.step().await;
-            let claimed = engine.claimer.step().await;
+            let [resumed, progress, planned, claimed] = if self.stopping {
+                [const { Ok(Wait::ForSignal) }; 4]
+            } else {
+                let resumed = engine.resumer.step().await;
+                // Not as a loop would, which waits a moment between two looks.
+                let progress = engine.reconciler.look(engine.shared.now()).await;
+                let progress = progress.map(|more| if more { Wait::No } else { Wait::ForSignal });
+                [resumed, progress, engine.planner.step().await, engine.claimer.step().await]
+            };
             self.let_handlers_work().await;
             let recorded = self.engine.recorder.step().await;
             let reaped = if self.crashed { self.engine.reaper.step().await } else { Ok(Wait::ForSignal) };
@@ -145,7 +152,12 @@ impl TestBell {
                 Ok(Wait::For(time)) => time.is_zero(),
                 Ok(Wait::ForSignal) => false,
             };
-            if [&beat, &resumed, &progress, &planned, &claimed, &recorded, &reaped].into_iter().any(again) {
+            let steps = [&beat, &resumed, &progress, &planned, &claimed, &recorded, &reaped];
+            if let Some(error) = steps.iter().find_map(|step| step.as_ref().err()) {
+                failures += 1;
+                assert!(failures < MAX_FAILURES, "the store fails again and again: {error}");
+            }
+            if steps.into_iter().any(again) {
                 continue;
             }
             // Not asked without need: it reads the runs.
@@ -210,7 +222,7 @@ impl TestBell {
 
     /// Returns when the next timer fires, if none is due now.
     async fn next_fire(&self) -> Option<Timestamp> {
-        if self.engine.shared.is_draining() {
+        if self.stopping {
             return None;
         }
         let targets: Vec<Target> = self.engine.shared.targets.names().cloned().collect();

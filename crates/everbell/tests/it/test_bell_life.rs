@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use everbell::testing::{GapReason, RunSetup, TestBell};
 use everbell::{
-    Backoff, Builder, CatchUp, EngineOptions, Everbell, Overlap, Payload, Run, RunError, RunStatus, Schedule,
+    Backoff, Builder, CatchUp, EngineOptions, Everbell, OnLost, Overlap, Payload, Run, RunError, RunStatus, Schedule,
     SqliteStore,
 };
 use sqlx::sqlite::SqliteConnectOptions;
@@ -102,6 +102,20 @@ async fn a_restart_lets_handlers_finish_and_stops_those_that_do_not() {
     test.assert_ran("hang").await.failed_with("shutdown");
     test.advance_to("2027-01-01T02:00:00Z").await;
     test.assert_ran("hang").await.times(2);
+}
+
+#[tokio::test]
+async fn a_restart_hands_over_a_run_that_may_be_retried() {
+    let job = Schedule::cron("hang", "0 * * * *").target("hang").timeout(Duration::from_hours(2));
+    let job = job.retry(2, Backoff::default()).on_lost(OnLost::Retry);
+    let mut test = TestBell::start(app().schedule(job), "2027-01-01T00:30:00Z").await;
+    test.advance_to("2027-01-01T01:10:00Z").await;
+    test.restart().await;
+    let ran = test.assert_ran("hang").await;
+    let run = &ran.runs()[0];
+    assert_eq!((run.status, run.attempt), (RunStatus::Running, 2), "the next instance has it");
+    let earlier: Vec<_> = run.earlier_attempts.iter().map(|e| (e.attempt, e.code.as_str(), e.counts)).collect();
+    assert_eq!(earlier, [(1, "shutdown", false)]);
 }
 
 #[tokio::test]

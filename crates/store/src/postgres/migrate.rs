@@ -83,11 +83,12 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     for setting in [LOCK_TIMEOUT, STATEMENT_TIMEOUT] {
         on(MIGRATING, sqlx::query(setting).execute_on(&mut tx)).await?;
     }
-    let mut missing = None;
+    let (mut missing, mut moved) = (None, None);
     match find(&mut tx, schema).await? {
         Found::Ours { missing: table } => missing = table,
         Found::Old(old) => {
             old_layout::take_over(&mut tx, schema, &old).await?;
+            moved = Some(old.schema);
         }
         Found::Nothing { schema_exists } => {
             if !schema_exists {
@@ -114,6 +115,7 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     let Some(migration) = MIGRATIONS.get(version as usize) else {
         // Tables of an old release may have been moved.
         on(MIGRATING, tx.commit(News::None)).await?;
+        log_move(schema, moved);
         return Ok(false);
     };
     let search_path = AssertSqlSafe(format!("set local search_path = \"{}\", pg_temp", schema.name()));
@@ -122,29 +124,30 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     let note = "insert into everbell.migrations (version, applied_at) values ($1, clock_timestamp())";
     on(MIGRATING, sqlx::query(note).bind((version + 1) as i32).execute_on(&mut tx)).await?;
     on(MIGRATING, tx.commit(News::None)).await?;
+    log_move(schema, moved);
     Ok(true)
+}
+
+fn log_move(schema: &Schema, from: Option<String>) {
+    if let Some(from) = from {
+        tracing::info!(%from, to = %schema.name(), "moved the tables of an old release into their own schema");
+    }
 }
 
 /// A role that may not create schemas can be given one, so this is asked only if there is none.
 pub(super) async fn create_schema(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<()> {
     let create = AssertSqlSafe(format!("create schema if not exists \"{}\"", schema.name()));
-    let role: String = on(MIGRATING, sqlx::query_scalar("select current_user::text").fetch_one_on(&mut *tx)).await?;
+    let names = sqlx::query_as("select quote_ident($1), quote_ident(current_user)").bind(schema.name().to_owned());
+    let (name, role): (String, String) = on(MIGRATING, names.fetch_one_on(&mut *tx)).await?;
     let created = on(MIGRATING, sqlx::query(create).execute_on(tx)).await;
     created.map(drop).map_err(transient).map_err(|error| match error {
         StoreError::Unavailable { what, reason: UnavailableReason::Permission, .. } => {
-            let remedy = format!("create schema {} authorization {}", ident(schema.name()), ident(&role));
+            let remedy = format!("create schema {name} authorization {role}");
             let reason = format!("{what}: an administrator of the database has to run `{remedy}`");
             Invalid::new("database", reason).into()
         }
         other => other,
     })
-}
-
-/// A name as one writes it in SQL: in quotes where it needs them.
-fn ident(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let plain = name.chars().all(is_plain) && !name.starts_with(|c: char| c.is_ascii_digit());
-    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
 }
 
 /// The schema of a database, whether or not it is up to date.
@@ -173,16 +176,17 @@ async fn version(tx: Conn<'_, '_>) -> StoreResult<u32> {
 /// Looks for the schema. Asked before anything is created, so that a role without the right to create can still start.
 /// Objects of others in a schema of this name are refused.
 async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
-    const WHAT: &str = "looking for the schema";
-    let query = sqlx::query_as(include_str!("catalog/find_schema.sql")).bind(schema.name().to_owned());
-    let query = query.bind(old_layout::RELATIONS.map(str::to_owned).to_vec());
-    let (schema_exists, columns, relations): (bool, Vec<String>, Vec<String>) =
-        on(WHAT, query.fetch_one_on(&mut *tx)).await?;
-    if columns == ["version integer", "applied_at timestamp with time zone"] {
+    let look = look(&mut *tx, schema).await?;
+    let Look { schema_exists, columns, relations } = &look;
+    let old = OldLayout::find(&mut *tx).await?;
+    if *columns == ["version integer", "applied_at timestamp with time zone"] {
+        if let Some(old) = old.filter(|old| old.schema != schema.name() && schema.is_default()) {
+            return Err(two_layouts(schema, &old));
+        }
         let is_missing = |table: &&str| !relations.iter().any(|found| found == table);
         return Ok(Found::Ours { missing: FIRST_TABLES.into_iter().find(is_missing) });
     }
-    if let Some(old) = OldLayout::find(&mut *tx).await? {
+    if let Some(old) = old {
         let is_in_place = old.schema == schema.name();
         if is_in_place || (columns.is_empty() && relations.is_empty()) {
             return Ok(Found::Old(old));
@@ -190,9 +194,42 @@ async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
     }
     let foreign = if columns.is_empty() { relations.first().map(String::as_str) } else { Some("migrations") };
     match foreign {
+        // Another instance may be creating or moving the schema at this moment.
+        Some(_) if self::look(&mut *tx, schema).await? != look => {
+            let (what, reason) = (LOOKING.to_owned(), UnavailableReason::Locked);
+            Err(StoreError::Unavailable { what, reason, maybe_done: false, source: None })
+        }
         Some(foreign) => Err(clash(schema, foreign)),
-        None => Ok(Found::Nothing { schema_exists }),
+        None => Ok(Found::Nothing { schema_exists: *schema_exists }),
     }
+}
+
+const LOOKING: &str = "looking for the schema";
+
+/// The parts of a schema that concern everbell.
+#[derive(Debug, PartialEq, Eq, sqlx::FromRow)]
+struct Look {
+    schema_exists: bool,
+    /// The columns of its table of migrations.
+    columns: Vec<String>,
+    /// Those that have a name of ours.
+    relations: Vec<String>,
+}
+
+async fn look(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Look> {
+    let query = sqlx::query_as(include_str!("catalog/find_schema.sql")).bind(schema.name().to_owned());
+    on(LOOKING, query.bind(old_layout::relations(latest())).fetch_one_on(tx)).await
+}
+
+/// Nobody can say which of them holds the jobs: a backup of an old release may have been restored beside the new tables.
+fn two_layouts(schema: &Schema, old: &OldLayout) -> StoreError {
+    let (name, old) = (schema.name(), &old.schema);
+    let reason = format!(
+        "both the schema `{name}` and the schema `{old}` hold tables of everbell, those of `{old}` from an old release; to go on \
+         with the old ones (a restored backup, for instance) drop the schema `{name}`, else drop the table \
+         `{old}.schema_migrations`"
+    );
+    Invalid::new("database", reason).into()
 }
 
 fn clash(schema: &Schema, relation: &str) -> StoreError {

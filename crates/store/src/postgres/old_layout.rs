@@ -4,7 +4,7 @@
 //! application, and `schema_migrations` numbered the migrations. Such tables are moved as they are, with their rows,
 //! indexes and constraints; an application's tables of the same names are not touched.
 
-use everbell_core::store::StoreResult;
+use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 use sqlx::AssertSqlSafe;
 
 use super::connect::{Conn, on};
@@ -20,26 +20,33 @@ const LAST_VERSION: u32 = 6;
 /// does not begin with an empty database of its own.
 const MOVED_VERSION: u32 = 1000;
 
-/// The tables and views of that time, of which an older version lacks some.
-pub(super) const RELATIONS: [&str; 17] = [
-    "active_runs",
-    "audit",
-    "clock",
-    "gaps",
-    "instances",
-    "job_rows",
-    "jobs",
-    "org_overrides",
-    "orgs",
-    "outcomes",
-    "requests",
-    "run_rows",
-    "runs",
-    "sessions",
-    "sweeps",
-    "timers",
-    "tokens",
+/// The tables and views of that time, and the migration that created each. An application may have tables with the names
+/// of later ones.
+const RELATIONS: [(&str, u32); 17] = [
+    ("active_runs", 1),
+    ("audit", 1),
+    ("clock", 3),
+    ("gaps", 1),
+    ("instances", 1),
+    ("job_rows", 1),
+    ("jobs", 1),
+    ("org_overrides", 1),
+    ("orgs", 1),
+    ("outcomes", 1),
+    ("requests", 1),
+    ("run_rows", 1),
+    ("runs", 1),
+    ("sessions", 5),
+    ("sweeps", 1),
+    ("timers", 1),
+    ("tokens", 1),
 ];
+
+/// The names of the tables and views that there are after this migration.
+pub(super) fn relations(version: u32) -> Vec<String> {
+    let present = RELATIONS.into_iter().filter(|(_, since)| *since <= version);
+    present.map(|(name, _)| name.to_owned()).collect()
+}
 
 /// Tables of an old release.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,37 +75,37 @@ impl OldLayout {
 
 /// Moves the tables of an old release into the schema, in the transaction of the migration.
 pub(super) async fn take_over(tx: Conn<'_, '_>, schema: &Schema, old: &OldLayout) -> StoreResult<()> {
-    let from = quoted(&old.schema);
-    // Another instance that moves them at this moment is done when this lock is free, and they are gone then.
+    let (from, to) = (quoted(&old.schema), quoted(schema.name()));
+    // Another instance that moves them at this moment is done when this lock is free.
     run(&mut *tx, format!("lock table {from}.schema_migrations in access exclusive mode"))
         .await
         .map_err(errors::passing)?;
+    if OldLayout::find(&mut *tx).await?.as_ref() != Some(old) {
+        let (what, reason) = (MIGRATING.to_owned(), UnavailableReason::Locked);
+        return Err(StoreError::Unavailable { what, reason, maybe_done: false, source: None });
+    }
     if old.schema != schema.name() {
-        let exists = sqlx::query_scalar("select to_regnamespace($1) is not null").bind(quoted(schema.name()));
+        let exists = sqlx::query_scalar("select to_regnamespace($1) is not null").bind(to.clone());
         if !on::<bool>(MIGRATING, exists.fetch_one_on(&mut *tx)).await? {
             create_schema(&mut *tx, schema).await?;
         }
         let present = sqlx::query_as(include_str!("catalog/list_relations.sql"))
             .bind(old.schema.clone())
-            .bind(RELATIONS.map(str::to_owned).to_vec());
+            .bind(relations(old.version));
         let present: Vec<(String, bool)> = on(MIGRATING, present.fetch_all_on(&mut *tx)).await?;
         for (name, is_view) in present {
             let kind = if is_view { "view" } else { "table" };
-            run(&mut *tx, format!("alter {kind} {from}.{name} set schema {}", quoted(schema.name()))).await?;
+            run(&mut *tx, format!("alter {kind} {from}.{name} set schema {to}")).await?;
         }
-        run(&mut *tx, format!("alter table {from}.schema_migrations set schema {}", quoted(schema.name()))).await?;
     }
-    let to = quoted(schema.name());
-    run(&mut *tx, format!("alter table {to}.schema_migrations rename to migrations")).await?;
-    run(&mut *tx, format!("alter index {to}.schema_migrations_pkey rename to migrations_pkey")).await?;
-    if old.schema != schema.name() {
-        let columns = "(version integer primary key, applied_at timestamptz not null)";
-        run(&mut *tx, format!("create table {from}.schema_migrations {columns}")).await?;
-        let note = format!("insert into {from}.schema_migrations values ({MOVED_VERSION}, clock_timestamp())");
-        run(&mut *tx, note).await?;
-    }
-    tracing::info!(from = %old.schema, to = %schema.name(), "moved the tables of an old release into their own schema");
-    Ok(())
+    run(
+        &mut *tx,
+        format!("create table {to}.migrations (version integer primary key, applied_at timestamptz not null)"),
+    )
+    .await?;
+    run(&mut *tx, format!("insert into {to}.migrations select version, applied_at from {from}.schema_migrations"))
+        .await?;
+    run(&mut *tx, format!("insert into {from}.schema_migrations values ({MOVED_VERSION}, clock_timestamp())")).await
 }
 
 async fn run(tx: Conn<'_, '_>, sql: String) -> StoreResult<()> {

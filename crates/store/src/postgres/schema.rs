@@ -52,6 +52,10 @@ impl Schema {
         &self.name
     }
 
+    pub(super) fn is_default(&self) -> bool {
+        self.name == DEFAULT_SCHEMA
+    }
+
     /// The channel of notifications: two stores of one database do not wake each other.
     pub(super) fn channel(&self) -> String {
         channel(&self.name)
@@ -67,7 +71,7 @@ impl Schema {
 
     /// The statement with the name of this schema.
     pub(super) fn qualify(&self, sql: SqlStr) -> SqlStr {
-        if self.name == DEFAULT_SCHEMA || !sql.as_str().contains(PREFIX) {
+        if self.is_default() || !sql.as_str().contains(PREFIX) {
             return sql;
         }
         let mut qualified = self.qualified.lock().unwrap_or_else(PoisonError::into_inner);

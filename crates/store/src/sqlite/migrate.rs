@@ -41,7 +41,8 @@ pub(super) struct FoundVersion {
 pub(super) async fn run(connection: &mut SqliteConnection, now: Timestamp) -> StoreResult<()> {
     // Asked without a lock first, so that opening a database that is up to date writes nothing.
     loop {
-        let FoundVersion { version, old_layout } = known(connection).await?;
+        let FoundVersion { version, old_layout } = found(connection).await?;
+        refuse_newer(version)?;
         if version == latest() && !old_layout {
             return Ok(());
         }
@@ -57,7 +58,9 @@ async fn step(connection: &mut SqliteConnection, now: Timestamp) -> StoreResult<
     let FoundVersion { version, old_layout } = known(&mut tx).await?;
     if old_layout {
         old_layout::rename(&mut tx, version).await?;
-        return tx.commit().await.map_err(committed);
+        tx.commit().await.map_err(committed)?;
+        tracing::info!("gave the tables of an old release their prefix");
+        return Ok(());
     }
     let Some(migration) = MIGRATIONS.get(version as usize) else { return Ok(()) };
     if version == 0 {
@@ -71,17 +74,22 @@ async fn step(connection: &mut SqliteConnection, now: Timestamp) -> StoreResult<
     tx.commit().await.map_err(committed)
 }
 
-/// The schema of a database. A version that this binary does not know is refused, and so are tables of others that have
-/// our names.
-async fn known(connection: &mut SqliteConnection) -> StoreResult<FoundVersion> {
-    let found = found(connection).await?;
-    let FoundVersion { version, .. } = found;
+fn refuse_newer(version: u32) -> StoreResult<()> {
     if version > latest() {
         return Err(errors::refused(format!(
             "schema version {version} is newer than this binary knows ({}); start the newer release, or restore a backup",
             latest()
         )));
     }
+    Ok(())
+}
+
+/// The schema of a database. A version that this binary does not know is refused, and so are tables of others that have
+/// our names: only in a transaction, because another process may be creating these tables.
+async fn known(connection: &mut SqliteConnection) -> StoreResult<FoundVersion> {
+    let found = found(connection).await?;
+    let FoundVersion { version, .. } = found;
+    refuse_newer(version)?;
     if version == 0 || found.old_layout {
         let failed = |error| errors::from_sqlx(LOOKING, error);
         let names = sqlx::query_scalar("select name from sqlite_schema where substr(name, 1, 9) = 'everbell_'");

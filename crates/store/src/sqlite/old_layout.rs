@@ -57,16 +57,15 @@ pub(super) async fn rename(tx: &mut SqliteConnection, version: u32) -> StoreResu
     for table in wanted.iter().filter(|object| object.kind == "table") {
         run(tx, format!("alter table {} rename to {}", plain(&table.name), table.name)).await?;
     }
-    run(tx, "alter table schema_migrations rename to everbell_migrations".to_owned()).await?;
     let columns = "(version integer primary key, applied_at integer not null) strict";
-    run(tx, format!("create table schema_migrations {columns}")).await?;
+    run(tx, format!("create table everbell_migrations {columns}")).await?;
+    run(tx, "insert into everbell_migrations select version, applied_at from schema_migrations".to_owned()).await?;
     run(tx, format!("insert into schema_migrations values ({MOVED_VERSION}, 0)")).await?;
     for kind in ["index", "view", "trigger"] {
         for object in wanted.iter().filter(|object| object.kind == kind) {
             run(tx, object.sql.clone()).await?;
         }
     }
-    tracing::info!("gave the tables of an old release their prefix");
     Ok(())
 }
 

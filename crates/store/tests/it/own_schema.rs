@@ -54,44 +54,32 @@ fn with(url: &str, parameter: &str) -> String {
     format!("{url}{}{parameter}", if url.contains('?') { '&' } else { '?' })
 }
 
-/// In a schema of another name.
-async fn elsewhere() -> Fresh {
+/// In a schema of another name, in a database whose `search_path` leads to foreign tables: a name without a schema, or
+/// with the usual one, finds something else or nothing.
+async fn among_others() -> Fresh {
     let database = TestDatabase::create().await;
-    run(database.url(), "alter schema everbell rename to \"Other_1\"").await;
+    let name = database.name();
+    let rename = "alter schema everbell rename to \"Other_1\"";
+    let foreign = format!("create schema app; set search_path = app; {FOREIGN}");
+    run(database.url(), &format!("{rename}; {foreign}; alter database {name} set search_path = app")).await;
     let url = with(database.url(), "schema=Other_1");
     Fresh::with(Guest { store: connect(&url).await.unwrap(), url, _database: database })
 }
 
-/// In a database whose `search_path` leads to tables of the same names.
-async fn among_others() -> Fresh {
-    let database = TestDatabase::create().await;
-    let name = database.name();
-    run(database.url(), &format!("create schema app; set search_path = app; {FOREIGN}")).await;
-    run(database.url(), &format!("alter database {name} set search_path = app")).await;
-    let url = database.url().to_owned();
-    Fresh::with(Guest { store: connect(&url).await.unwrap(), url, _database: database })
-}
-
-async fn run_families(fresh: impl AsyncFn() -> Fresh, families: &[&str]) {
+async fn run_families(families: &[&str]) {
     let chosen: Vec<_> = cases().into_iter().filter(|case| families.contains(&case.family)).collect();
     assert!(chosen.len() > families.len(), "{families:?}");
     for case in chosen {
-        (case.run)(fresh().await).await;
+        (case.run)(among_others().await).await;
     }
 }
 
 macro_rules! families {
     ($($name:ident: $($family:literal)+;)+) => {
-        mod elsewhere {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-            async fn $name() {
-                super::run_families(super::elsewhere, &[$($family),+]).await;
-            })+
-        }
         mod among_others {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $name() {
-                super::run_families(super::among_others, &[$($family),+]).await;
+                super::run_families(&[$($family),+]).await;
             })+
         }
     };

@@ -45,12 +45,20 @@ impl Pooler {
     }
 
     fn url(&self, more: &str) -> String {
-        let (name, folder) = (self.database.name(), self.folder.display());
-        format!("postgres://postgres@localhost:6432/{name}?host={folder}{more}")
+        self.url_of(self.database.name(), more)
+    }
+
+    fn url_of(&self, database: &str, more: &str) -> String {
+        format!("postgres://postgres@localhost:6432/{database}?host={}{more}", self.folder.display())
     }
 
     async fn connect(&self) -> Arc<dyn Store> {
-        Arc::new(PostgresStore::connect(&self.url("&pooler=transaction")).await.unwrap())
+        self.connect_to(self.database.name()).await
+    }
+
+    async fn connect_to(&self, database: &str) -> Arc<dyn Store> {
+        let url = self.url_of(database, "&pooler=transaction");
+        Arc::new(PostgresStore::connect(&url).await.unwrap())
     }
 }
 
@@ -71,7 +79,8 @@ fn settings(server: &str, folder: &Path) -> String {
 
 struct Pooled {
     store: Arc<dyn Store>,
-    pooler: Pooler,
+    pooler: Arc<Pooler>,
+    database: TestDatabase,
 }
 
 #[async_trait::async_trait]
@@ -81,14 +90,16 @@ impl Database for Pooled {
     }
 
     async fn reconnect(&self) -> Arc<dyn Store> {
-        self.pooler.connect().await
+        self.pooler.connect_to(self.database.name()).await
     }
 }
 
 async fn keeps(family: &str) {
+    let pooler = Arc::new(Pooler::start().await);
     for case in cases().iter().filter(|case| case.family == family) {
-        let pooler = Pooler::start().await;
-        (case.run)(Fresh::with(Pooled { store: pooler.connect().await, pooler })).await;
+        let database = TestDatabase::create().await;
+        let store = pooler.connect_to(database.name()).await;
+        (case.run)(Fresh::with(Pooled { store, pooler: Arc::clone(&pooler), database })).await;
     }
 }
 

@@ -65,12 +65,12 @@ pub(crate) const FIELDS: &[Field] = &[
     optional(
         "onLeaseLoss",
         Kind::Word(&["stop", "continue"]),
-        "Whether to stop a run whose instance cannot reach the database for so long that another instance may start the next run. Default: `stop`, or `continue` if `overlap` is `allow`.",
+        "Whether to stop a run whose instance cannot reach the database for so long that another instance may start the next run. Default: `stop`, or `continue` if `overlap` is `allow` and `onLost` is `fail`.",
     ),
     optional(
         "onLost",
         Kind::Word(&["fail", "retry"]),
-        "Whether a run is retried whose instance was lost, because it crashed, was killed or could not reach the database. Default: `fail`, because nobody can know how far it came. `retry` retries it within `maxAttempts`, which must be at least 2, with the same idempotency key and a higher attempt number; a stop by a shutdown then uses up no attempt, 20 times at most. `onLeaseLoss` is about something else: whether an instance that lives stops its own run.",
+        "Whether to `fail` or `retry` a run whose instance crashed, was killed or lost the database. Default: `fail`, because everbell cannot know how far it got. `retry` retries it within `maxAttempts`, which must be at least 2, with the same idempotency key and a higher attempt number; a stop by a shutdown then uses up no attempt, 20 times at most. `onLeaseLoss` is about something else: whether a running instance stops its own run.",
     ),
     optional(
         "pauseAfterFailures",

@@ -55,9 +55,9 @@ words!(
 );
 
 words!(
-    /// How a run is settled whose instance was lost.
+    /// How to treat a run whose instance was lost.
     OnLost from core::OnLost {
-        /// Fail it with the code `lost`, because nobody can know how far it came.
+        /// Fail it with the code `lost`, because everbell cannot know how far it got.
         Fail = "fail",
         /// Retry it within `retry.maxAttempts`; a stop by a shutdown then uses up no attempt.
         Retry = "retry",
@@ -110,7 +110,7 @@ pub struct Policies {
     pub retry: Retry,
     /// Whether to stop a run whose lease cannot be renewed; null for `stop`, or `continue` where runs may overlap.
     pub on_lease_loss: Option<OnLeaseLoss>,
-    /// Whether a run is retried whose instance crashed or was killed. `onLeaseLoss` is about an instance that lives.
+    /// How to treat a run whose instance crashed or was killed. `onLeaseLoss` is about a running instance.
     #[serde(default = "fail")]
     #[schema(required = true)]
     pub on_lost: OnLost,

@@ -36,7 +36,7 @@ fn bad_jobs_are_refused_with_the_place_and_the_reason() {
         (json!({ "policies": {"timeout": "-5m"} }), "#/policies/timeout", "negative"),
         (json!({ "policies": {"retry": {"maxAttempts": 101}} }), "#/policies/retry/maxAttempts", "1 to 100"),
         (json!({ "policies": {"onLost": "again"} }), "#/policies/onLost", "fail, retry"),
-        (json!({ "policies": {"onLost": "retry"} }), "#/policies/onLost", "policies.retry.maxAttempts of at least 2"),
+        (json!({ "policies": {"onLost": "retry"} }), "#/policies/onLost", "needs at least 2 attempts"),
         (json!({ "policies": {"dependsOn": {"jobKey": "x"}} }), "#/policies/dependsOn/within", "required"),
         (json!({ "startAt": "+15m" }), "#/startAt", "use RFC 3339 such as `2027-03-13T00:00:00Z`, or a local time"),
         (json!({ "foo": 1 }), "#/foo", "is not known here; known: jobKey, target, "),
