@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(chosen(Overlap::Allow, None), OnLeaseLoss::Continue);
         assert_eq!(chosen(Overlap::Allow, Some(OnLeaseLoss::Stop)), OnLeaseLoss::Stop);
         let (overlap, on_lost, max_attempts) = (Overlap::Allow, OnLost::Retry, 2);
-        let retried = PolicyValues { overlap, on_lost, max_attempts, ..PolicyValues::default() };
+        let retried = PolicyValues { overlap, max_attempts, on_lost, ..PolicyValues::default() };
         assert_eq!(Policies::new(retried).unwrap().lease_loss(), OnLeaseLoss::Stop, "its own next attempt may start");
     }
 

@@ -122,7 +122,8 @@ fn split_hosts(url: &str) -> Vec<String> {
     hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}")).collect()
 }
 
-#[cfg(all(test, feature = "postgres"))]
+#[cfg(test)]
+#[cfg(feature = "postgres")]
 mod tests {
     use super::*;
 

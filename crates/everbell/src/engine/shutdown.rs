@@ -64,7 +64,7 @@ impl Engine {
         let asked = poll_fn(|waker| Poll::Ready(shutdown.as_mut().poll(waker).is_ready())).await;
         let shutdown = async {
             if !asked {
-                shutdown.await
+                shutdown.await;
             }
         };
         self.first_look().await;
