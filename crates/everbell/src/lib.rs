@@ -83,6 +83,8 @@
 //! is one execution, a **gap** a range of slots that got none; a **target** is the label of a handler; an **instance** is one
 //! running process.
 
+#![cfg_attr(not(feature = "testing"), allow(dead_code, unused_imports, reason = "what only the test kit needs"))]
+
 pub mod client;
 pub mod clock;
 pub mod guides;
