@@ -16,7 +16,14 @@
 
 #![cfg_attr(
     not(all(feature = "postgres", feature = "sqlite")),
-    allow(dead_code, unused_imports, unused_macros, unused_variables, reason = "what only the other database needs")
+    allow(
+        dead_code,
+        unreachable_code,
+        unused_imports,
+        unused_macros,
+        unused_variables,
+        reason = "what only the other database needs"
+    )
 )]
 
 mod deadline;
