@@ -86,11 +86,11 @@ macro_rules! families {
 }
 
 families! {
-    jobs: "jobs" "job_lists" "change" "versions";
-    planning: "planning" "planning_effects" "starting" "recording" "leases" "outputs" "pausing";
-    orgs: "orgs" "org_timers" "org_actions";
-    lists: "gaps" "recent_runs" "run_histogram" "run_lists" "runs" "counts";
-    access: "audit" "clock" "instances" "prune" "requests" "sessions" "tokens" "waking";
+    jobs: "jobs" "versions";
+    planning: "planning" "starting" "leases";
+    orgs: "orgs";
+    lists: "run_lists" "counts";
+    access: "audit" "prune" "tokens" "waking";
 }
 
 async fn keys(store: &dyn Store) -> Vec<String> {
