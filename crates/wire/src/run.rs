@@ -202,7 +202,7 @@ pub struct EarlierAttempt {
     pub ended_at: Timestamp,
     /// Whether it used up one of the `maxAttempts` of the job.
     pub counts: bool,
-    /// The same in words: `attempt 1 was lost`.
+    /// The attempt in words, such as `attempt 1 was lost`.
     pub detail: String,
 }
 

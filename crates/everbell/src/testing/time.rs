@@ -14,7 +14,7 @@ use crate::engine::{Attempt, Step, Stop, Wait};
 
 /// How long a handler may take, in real time, before the clock moves on without it.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for one that waits to be canceled: most likely its job's timeout has to pass first.
+/// How long a handler may take that waits to be canceled: most likely the timeout of its job has to pass first.
 const CANCELED_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first wait for handlers, in the time of Tokio.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
