@@ -10,18 +10,24 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use crate::postgres::schema::DEFAULT_SCHEMA;
 use crate::postgres::{PostgresStore, migrate};
 
+/// How many databases of finished tests a private server keeps, of about 8 MB each.
+const MAX_KEPT: i64 = 100;
+
 /// The template of an empty database. It accepts no connections.
 const EMPTY: &str = "template0";
 
-/// A database for one test, gone when it is dropped.
+/// A database for one test.
 ///
-/// A test that is killed leaves its database behind: it goes with the private server, or the next test on the same given
-/// server removes it.
+/// On a given server it is gone when it is dropped; one that a killed test leaves behind is removed by the next test. On the
+/// shared private server it stays for a while: PostgreSQL writes a checkpoint for each database that it drops, and a
+/// second one after the first has little to write.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: String,
     name: String,
     url: String,
+    /// Whether it may stay for a while.
+    kept: bool,
 }
 
 impl TestDatabase {
@@ -31,15 +37,19 @@ impl TestDatabase {
         let server = super::postgres_url();
         let mut connection = connect(&server).await;
         let template = migrated_template(&mut connection, &server).await;
-        TestDatabase::copy(connection, &server, &template).await
+        let mut database = TestDatabase::copy(connection, &server, &template).await;
+        database.kept = super::given_url().is_none();
+        database
     }
 
     /// An empty database on the server of [`super::postgres_url`]. Panics with the reason when that fails.
     pub async fn empty() -> TestDatabase {
-        TestDatabase::empty_on(&super::postgres_url()).await
+        let mut database = TestDatabase::empty_on(&super::postgres_url()).await;
+        database.kept = super::given_url().is_none();
+        database
     }
 
-    /// An empty database on this server. Panics with the reason when that fails.
+    /// An empty database on this server, gone when it is dropped. Panics with the reason when that fails.
     pub async fn empty_on(server: &str) -> TestDatabase {
         TestDatabase::copy(connect(server).await, server, EMPTY).await
     }
@@ -49,7 +59,7 @@ impl TestDatabase {
         create_database(&mut connection, &name, template).await;
         connection.close().await.expect("close the connection");
         let url = with_database(&server, &name);
-        TestDatabase { server, name, url }
+        TestDatabase { server, name, url, kept: false }
     }
 
     /// `postgres://…`, to connect with.
@@ -138,17 +148,35 @@ pub async fn execute(url: &str, sql: &'static str) {
 impl Drop for TestDatabase {
     /// In a new thread: the caller may be inside of a runtime, or that runtime may be gone.
     fn drop(&mut self) {
-        let (server, name) = (self.server.clone(), self.name.clone());
+        let (server, name, kept) = (self.server.clone(), self.name.clone(), self.kept);
         let drop_database = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
             runtime.block_on(async {
                 let mut connection = PgConnection::connect(&server).await.ok()?;
-                drop_by_name(&mut connection, &name).await;
+                if !kept || is_full(&mut connection).await {
+                    drop_by_name(&mut connection, &name).await;
+                }
                 connection.close().await.ok()
             })
         };
         let _best_effort = std::thread::spawn(drop_database).join();
     }
+}
+
+/// Whether there are many databases on a private server. Then one of the tests drops those of finished tests.
+async fn is_full(connection: &mut PgConnection) -> bool {
+    let count = sqlx::query_scalar("select count(*) from pg_database where starts_with(datname, $1)");
+    let kept: i64 = count.bind(own_prefix()).fetch_one(&mut *connection).await.unwrap_or(0);
+    if kept > MAX_KEPT {
+        let first: bool = sqlx::query_scalar("select pg_try_advisory_lock(1702257003)")
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap_or(false);
+        if first {
+            drop_leftovers(connection).await;
+        }
+    }
+    kept > MAX_KEPT
 }
 
 /// Drops a database, even if it has connections.

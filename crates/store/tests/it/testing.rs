@@ -1,6 +1,6 @@
 //! The private server of the tests themselves.
 
-use everbell_store::testing::{POSTGRES_URL_VARIABLE, TestDatabase, postgres_log};
+use everbell_store::testing::{POSTGRES_URL_VARIABLE, TestDatabase, postgres_log, postgres_url};
 use sqlx::{Connection, PgConnection};
 
 async fn connect(url: &str) -> PgConnection {
@@ -26,7 +26,7 @@ async fn two_databases_are_separate() {
 
 #[tokio::test]
 async fn a_dropped_database_is_gone_although_somebody_is_connected() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty_on(&postgres_url()).await;
     let (server, name) = (database.server_url().to_owned(), database.name().to_owned());
     let mut connection = connect(database.url()).await;
     assert!(exists(&server, &name).await);
@@ -37,7 +37,7 @@ async fn a_dropped_database_is_gone_although_somebody_is_connected() {
 
 #[tokio::test]
 async fn a_database_is_dropped_also_after_a_panic() {
-    let database = TestDatabase::create().await;
+    let database = TestDatabase::empty_on(&postgres_url()).await;
     let (server, name) = (database.server_url().to_owned(), database.name().to_owned());
     let failed = tokio::spawn(async move {
         let _kept_until_the_panic = database;
