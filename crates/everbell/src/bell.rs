@@ -99,7 +99,8 @@ impl Everbell {
         Engine::new(Arc::clone(store), Arc::clone(clock), targets.clone(), options, events.clone())
     }
 
-    pub(crate) fn options(&self) -> &EngineOptions {
+    /// Returns the options of this program's instances.
+    pub fn options(&self) -> &EngineOptions {
         &self.parts.options
     }
 

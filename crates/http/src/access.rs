@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
+use super::user::User;
 use crate::audit_entry;
 use everbell_wire::secret::Secret;
 
@@ -80,6 +81,8 @@ pub struct Actor {
 enum Credential {
     /// No credential, or the metrics token.
     None,
+    /// The application around the API vouches for the caller.
+    Application,
     /// A token, by its hash.
     Token([u8; 32]),
     /// A session, and the token that it belongs to.
@@ -90,6 +93,11 @@ impl Actor {
     /// A caller of a route that needs no token of a role.
     pub fn anonymous(name: &str) -> Actor {
         Actor::new(name.to_owned(), Role::Viewer, Credential::None, None)
+    }
+
+    /// A person whom the application around the API has authenticated.
+    pub fn user(user: &User) -> Actor {
+        Actor::new(user.name().to_owned(), user.role(), Credential::Application, None)
     }
 
     fn new(name: String, role: Role, credential: Credential, expires_at: Option<Timestamp>) -> Actor {
@@ -113,10 +121,20 @@ impl Actor {
         }
     }
 
+    /// Whether the caller proved who it is.
+    pub fn is_known(&self) -> bool {
+        self.credential != Credential::None
+    }
+
+    /// Whether the application around the API vouches for the caller.
+    pub fn is_user(&self) -> bool {
+        self.credential == Credential::Application
+    }
+
     /// The hash of the token that the actor came in with.
     pub fn token_hash(&self) -> Option<[u8; 32]> {
         match self.credential {
-            Credential::None => None,
+            Credential::None | Credential::Application => None,
             Credential::Token(token_hash) | Credential::Session { token_hash, .. } => Some(token_hash),
         }
     }
@@ -161,6 +179,16 @@ fn new_secret(prefix: &str) -> Secret {
     }
     bits.copy_from_slice(&hash.finalize());
     Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bits)))
+}
+
+/// Returns why this is no token for an admin, if so.
+pub fn bad_admin_token(token: &str) -> Option<&'static str> {
+    let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let is_good =
+        token.strip_prefix(PREFIX).is_some_and(|rest| (32..=200).contains(&rest.len()) && rest.chars().all(is_sign));
+    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by \
+                  `echo evb_$(openssl rand -hex 32)`";
+    (!is_good).then_some(reason)
 }
 
 /// Returns the hash that is stored instead of the token.
@@ -249,7 +277,7 @@ impl Authenticator {
     /// Whether the credential of an actor is still valid.
     pub async fn is_still_valid(&self, actor: &Actor, bell: &Everbell) -> StoreResult<bool> {
         match actor.credential {
-            Credential::None => Ok(true),
+            Credential::None | Credential::Application => Ok(true),
             Credential::Token(hash) => self.is_token_valid(&hash, actor.role, bell).await,
             Credential::Session { hash, token_hash, .. } => {
                 let exists = bell.store().find_session(&hash, bell.now()).await?.is_some();

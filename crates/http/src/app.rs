@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
-use everbell::{Everbell, JobId, OrgId, RunRecord, StoreError, StoreResult, Timestamp};
+use everbell::{EngineOptions, Everbell, JobId, OrgId, RunRecord, StoreError, StoreResult, Timestamp};
 use everbell_core::Zone;
 use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
@@ -83,8 +83,13 @@ pub enum Served {
 }
 
 impl ApiOptions {
-    /// Inside of another program.
-    fn embedded() -> ApiOptions {
+    /// Inside another program.
+    pub(crate) fn embedded(bell: &Everbell) -> ApiOptions {
+        let EngineOptions { retention, cancel_grace, .. } = bell.options();
+        ApiOptions { keep: *retention, cancel_grace: *cancel_grace, ..ApiOptions::for_another_program() }
+    }
+
+    fn for_another_program() -> ApiOptions {
         let settings = ApiSettings {
             mounts: vec![String::new()],
             compat: false,
@@ -112,17 +117,17 @@ impl ApiOptions {
 
     #[cfg(test)]
     pub(crate) fn for_tests() -> ApiOptions {
-        ApiOptions::embedded()
+        ApiOptions::for_another_program()
     }
 
     /// Whether the web UI is served.
     pub fn has_pages(&self) -> bool {
-        self.ui && self.served == Served::All
+        self.ui && self.served != Served::Probes
     }
 
     /// Whether a path is below a mount.
     pub fn is_mounted(&self, path: &str) -> bool {
-        self.served == Served::Embedded
+        (self.served == Served::Embedded && !self.ui)
             || path.starts_with("/api/")
             || self.settings.mounts.iter().any(|mount| path.starts_with(mount.as_str()))
     }
@@ -185,8 +190,8 @@ impl App {
     }
 
     /// For another program, which mounts it where it likes.
-    pub fn embedded(bell: Everbell, admin_token: &Secret, metrics: Metrics) -> App {
-        App::assemble(ApiOptions::embedded(), Authenticator::new(Some(admin_token)), Live::without_end(), bell, metrics)
+    pub(crate) fn embedded(options: ApiOptions, admin_token: Option<&Secret>, bell: Everbell, metrics: Metrics) -> App {
+        App::assemble(options, Authenticator::new(admin_token), Live::without_end(), bell, metrics)
     }
 
     fn assemble(

@@ -66,7 +66,7 @@ impl Denied<'_> {
     }
 
     fn known_actor(&self) -> Option<&Actor> {
-        self.actor.filter(|actor| actor.token_hash().is_some())
+        self.actor.filter(|actor| actor.is_known())
     }
 
     /// The address as limits count it.

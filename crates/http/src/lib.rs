@@ -14,6 +14,7 @@ pub mod convert;
 mod denial_counter;
 pub mod denials;
 mod docs;
+mod embedded;
 mod examples;
 mod hardening;
 mod idempotency;
@@ -31,6 +32,7 @@ pub mod route;
 mod stall;
 mod streams;
 pub mod unavailable;
+mod user;
 
 use std::sync::Arc;
 
@@ -53,6 +55,7 @@ use api::{
     orgs, probes, runs, sessions, targets, tokens,
 };
 pub use app::{ApiOptions, ApiSettings, App, Served, is_local};
+pub use embedded::{Embedded, WeakToken};
 use pipeline::Mounted;
 use problem::Kind::{
     Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch,
@@ -60,6 +63,7 @@ use problem::Kind::{
 };
 use route::Access::{Metrics, Open, Role, RunHistory};
 use route::{Route, route};
+pub use user::User;
 
 /// Routes below each mount.
 pub fn mounted_routes() -> Vec<Route> {
@@ -314,15 +318,15 @@ const PROBES: [&str; 4] = ["/livez", "/readyz", "/healthz", "/metrics"];
 /// Every route with the mount below which it is.
 pub fn all_routes(options: &ApiOptions) -> Vec<(String, Route)> {
     let alone = |route: Route| (String::new(), route);
+    let mounts = options.settings.mounts.iter();
+    let below = mounts.flat_map(|mount| mounted_routes().into_iter().map(move |route| (mount.clone(), route)));
     match options.served {
         Served::All => {}
         Served::Probes => {
             return root_routes(options).into_iter().filter(|route| PROBES.contains(&route.path)).map(alone).collect();
         }
-        Served::Embedded => return mounted_routes().into_iter().map(alone).collect(),
+        Served::Embedded => return below.collect(),
     }
-    let mounts = options.settings.mounts.iter();
-    let below = mounts.flat_map(|mount| mounted_routes().into_iter().map(move |route| (mount.clone(), route)));
     let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
     below.chain(root_routes(options).into_iter().chain(compat).map(alone)).collect()
 }

@@ -20,6 +20,7 @@ use super::limit::Quota;
 use super::problem::{Kind, Problem};
 use super::request::{ApiRequest, ApiResponse, ResponseBody, shown};
 use super::route::{Access, Route, Shape};
+use super::user::User;
 use super::{App, idempotency, proxy};
 use everbell_wire::form::{Form, Naming, query};
 
@@ -117,13 +118,17 @@ async fn process(
     let outer = original.and_then(|original| original.strip_suffix(parts.uri.path())).unwrap_or("");
     let mount = format!("{outer}{mount}");
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
+    let user = parts.extensions.get::<User>();
     let limit = request_timeout(app, route);
     let started = Instant::now();
     context.address = proxy::client_address(&app.options, &parts.headers, peer);
-    let mut actor = with_deadline(started + limit, authorize(app, route.access, &parts.headers, peer)).await?;
+    let mut actor = with_deadline(started + limit, authorize(app, route.access, user, &parts.headers, peer)).await?;
     actor.set_origin(context.address, &context.id);
     context.actor = Some(actor.clone());
     expect_role(&actor, needed_role(app, route.access))?;
+    if route.writes() && actor.is_user() {
+        expect_own_site(app, &parts.headers)?;
+    }
     let left = limit.saturating_sub(started.elapsed());
     if route.writes() {
         count_write(app, &actor, &mut context.quota)?;
@@ -190,12 +195,32 @@ pub fn needed_role(app: &App, access: Access) -> Role {
     }
 }
 
+/// Refuses a write that a page of another site makes in the name of a person: the browser may send the cookie of the
+/// application with it. A token is never sent by itself.
+fn expect_own_site(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    let fetch_site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
+    let is_foreign = matches!(fetch_site, Some("cross-site" | "same-site"));
+    if is_foreign || proxy::foreign_site(&app.options, headers).is_some() {
+        return Err(Problem::new(Kind::Forbidden, "This request was sent by a page of another site."));
+    }
+    Ok(())
+}
+
 /// Returns the caller of a route with this access.
-async fn authorize(app: &App, access: Access, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
+async fn authorize(
+    app: &App,
+    access: Access,
+    user: Option<&User>,
+    headers: &HeaderMap,
+    peer: Option<IpAddr>,
+) -> Result<Actor, Problem> {
     match access {
         Access::Open => return Ok(Actor::anonymous("nobody")),
         Access::Role(_) | Access::RunHistory => {}
         Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
+    }
+    if let Some(user) = user {
+        return Ok(Actor::user(user));
     }
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     authenticate(app, header, headers, peer).await
@@ -295,8 +320,9 @@ pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Reques
     let (method, path) = (request.method().clone(), shown(request.uri().path()));
     if guarded {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
-        let address = proxy::client_address(&app.options, request.headers(), peer);
-        if let Err(problem) = authorize(&app, Access::Role(Role::Viewer), request.headers(), peer).await {
+        let (headers, user) = (request.headers(), request.extensions().get::<User>());
+        let address = proxy::client_address(&app.options, headers, peer);
+        if let Err(problem) = authorize(&app, Access::Role(Role::Viewer), user, headers, peer).await {
             let (problem, method) = (&problem, method.as_str());
             let (attempt, route, request_id) = (Attempt::Request, path.as_str(), id.as_str());
             let denied = Denied { attempt, problem, method, route, address, request_id, actor: None };

@@ -2,7 +2,6 @@
 
 mod commands;
 mod config;
-mod embed;
 mod serve;
 #[cfg(test)]
 mod snippets_tests;
@@ -10,8 +9,6 @@ mod targets;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-pub use embed::{WeakToken, router};
 
 use commands::{Cli, Command, PROGRAM};
 use config::{Config, Environment};

@@ -76,6 +76,12 @@ pub(crate) struct Frame {
     pub(crate) csrf_token: String,
     pub(crate) flash: Option<Flash>,
     pub(crate) here: String,
+    /// Where the pages are mounted.
+    pub(crate) prefix: String,
+    /// Whether the person can sign out here.
+    pub(crate) can_sign_out: bool,
+    /// Whether there is an API reference.
+    pub(crate) has_docs: bool,
     pub(crate) nav_counts: Option<NavCounts>,
     /// Why timers that are due do not fire.
     pub(crate) stuck: Option<Stuck>,
@@ -185,6 +191,9 @@ impl Frame {
             csrf_token: request.session.as_ref().map(super::session::Session::csrf_token).unwrap_or_default(),
             flash: flash.filter(|_| !request.is_scripted()),
             here: request.here.clone(),
+            prefix: request.prefix.as_str().to_owned(),
+            can_sign_out: !request.actor.is_user(),
+            has_docs: request.app.options.settings.docs,
             nav_counts,
             stuck,
             now: request.now,

@@ -18,6 +18,7 @@ mod links;
 pub(crate) mod markup;
 mod middleware;
 mod pages;
+mod prefix;
 mod pretty;
 mod problem_page;
 mod request;
@@ -44,7 +45,7 @@ pub use snippets::Snippets;
 use everbell_http::access::Role::{Operator, Viewer};
 use everbell_http::problem::Problem;
 use everbell_http::route::Access::{self, Open, Role};
-use everbell_http::{App, Pages};
+use everbell_http::{App, Embedded, Pages};
 use everbell_wire::form::Field;
 
 type ResponseFuture = Pin<Box<dyn Future<Output = Result<UiResponse, Problem>> + Send>>;
@@ -275,6 +276,38 @@ impl Ui {
     pub fn new(app: &Arc<App>) -> Ui {
         Ui { app: Arc::clone(app), cache: Arc::default() }
     }
+}
+
+/// The mount of the API beside the pages in another program.
+const API_MOUNT: &str = "/api/v1";
+
+/// The pages and, below `/api/v1`, the API of a program's own [`Everbell`](everbell::Everbell), to be nested into its
+/// axum application at any path. Must be called within a tokio runtime.
+///
+/// The application decides who is who, as [`Embedded`] describes. A person without a
+/// [`User`](everbell_http::User) of the application signs in with a token.
+///
+/// ```
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// use axum::{Router, extract::Request, middleware::{self, Next}, response::Response};
+/// use everbell_http::{Embedded, User, access::Role};
+///
+/// async fn sign_in(mut request: Request, next: Next) -> Response {
+///     // Here the application looks at its own session, header or certificate.
+///     request.extensions_mut().insert(User::new("anna@example.com", Role::Admin));
+///     next.run(request).await
+/// }
+///
+/// let bell = everbell::Everbell::builder().database("sqlite::memory:").build().await?;
+/// let pages = everbell_ui::router(Embedded::new(&bell).environment("staging"));
+/// let app: Router = Router::new().nest("/admin/cron", pages.layer(middleware::from_fn(sign_in)));
+/// # Ok(())
+/// # }
+/// ```
+pub fn router(embedded: Embedded) -> Router {
+    let app = embedded.with_pages_beside(API_MOUNT);
+    let pages: Arc<dyn Pages> = Arc::new(Ui::new(&app));
+    everbell_http::router(&app, Some(pages))
 }
 
 #[async_trait]

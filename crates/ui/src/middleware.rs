@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::choices::Choices;
+use super::prefix::Prefix;
 use super::problem_page::problem_page;
 use super::request::{Content, Flash, UiRequest, UiResponse};
 use super::resubmit;
@@ -23,9 +24,9 @@ use everbell_http::access::{Actor, expect_role};
 use everbell_http::body::read_text;
 use everbell_http::pipeline::{count_write, needed_role, path_params, request_id, usual_headers};
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::proxy;
 use everbell_http::request::shown;
 use everbell_http::route::Access;
+use everbell_http::{User, proxy};
 use everbell_wire::form::{Form, Naming, QueryError, pairs, query};
 
 /// The content security policy: only resources of this server, and no inline scripts.
@@ -47,6 +48,7 @@ pub(super) async fn handle(
     let app = Arc::clone(&ui.app);
     let request = parse_request(&ui, path, parts, &id);
     let (started, cookies, scripted) = (app.bell.clock().monotonic(), request.cookies.clone(), request.is_scripted());
+    let (prefix, form_secret) = (request.prefix.clone(), new_form_secret(&request));
     let response = async {
         match invalid {
             Some(problem) => problem_page(&request, &problem).await,
@@ -59,7 +61,7 @@ pub(super) async fn handle(
     let response = with_deadline(Instant::now() + app.options.request_timeout, response).await;
     // The flash message is cleared once a page has shown it.
     let clears_flash = matches!(response.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
-    let mut response = render(response, &cookies, scripted, &id);
+    let mut response = render(response, &prefix, &cookies, scripted, &id);
     let took = app.bell.clock().monotonic().saturating_sub(started);
     let (method, status) = (page.method.as_str(), response.status().as_u16());
     tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_secs_f64() * 1e3, "answered");
@@ -67,14 +69,32 @@ pub(super) async fn handle(
     if clears_flash {
         append_header(response.headers_mut(), "set-cookie", &cookies.forget(Cookie::Flash));
     }
+    if let Some(secret) = form_secret {
+        append_header(response.headers_mut(), "set-cookie", &secret);
+    }
     response
+}
+
+/// The cookie for a person of the application whose browser has no session yet. Nothing of it is stored: it only ties
+/// forms to the browser that got them.
+fn new_form_secret(request: &UiRequest) -> Option<String> {
+    let is_new = request.user.is_some() && Session::from_cookies(&request.cookies).is_none();
+    let session = request.session.as_ref().filter(|_| is_new)?;
+    Some(request.cookies.set(Cookie::Session, session.value()))
 }
 
 /// Responds to a path without a page. The response is the same with and without a session.
 pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let mut request = parse_request(ui, Vec::new(), request.into_parts().0, &id);
-    if let Some(session) = request.session.clone() {
+    if request.path_is_root() {
+        // The router around led the prefix with a slash behind it here.
+        let home = UiResponse::redirect("/");
+        return render(home, &request.prefix, &request.cookies, false, &id);
+    }
+    if let Some(user) = &request.user {
+        request.actor = Actor::user(user);
+    } else if let Some(session) = request.session.clone() {
         // An ended session is treated like no session.
         if let Ok(actor) = resume_session(&request, &session).await {
             request.actor = actor;
@@ -82,17 +102,21 @@ pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
     }
     let path = shown(request.here.split('?').next().unwrap_or("/"));
     let response = problem_page(&request, &Problem::new(Kind::NotFound, format!("There is no page at {path}."))).await;
-    render(response, &request.cookies, false, &id)
+    render(response, &request.prefix, &request.cookies, false, &id)
 }
 
 fn parse_request(ui: &Ui, path: Vec<(String, String)>, parts: Parts, id: &str) -> UiRequest {
     let app = &ui.app;
     let cookies = Cookies::from_headers(&parts.headers, proxy::is_secure(&app.options, &parts.headers));
+    let user = parts.extensions.get::<User>().cloned();
+    let session = Session::from_cookies(&cookies).or_else(|| user.as_ref().map(|_| Session::new()));
     UiRequest {
+        prefix: Prefix::of(&parts),
         app: Arc::clone(app),
         cache: Arc::clone(&ui.cache),
         actor: Actor::anonymous("nobody"),
-        session: Session::from_cookies(&cookies),
+        session,
+        user,
         choices: Choices::from_cookies(&cookies),
         cookies,
         peer: parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip()),
@@ -168,6 +192,11 @@ async fn authenticate(request: &mut UiRequest, page: &Page) -> Result<(), Proble
         return Ok(());
     }
     let needed = needed_role(&request.app, page.access);
+    if let Some(user) = &request.user {
+        request.actor = Actor::user(user);
+        request.actor.set_origin(request.address(), &request.id);
+        return expect_role(&request.actor, needed);
+    }
     let Some(session) = &request.session else {
         return Err(Problem::new(Kind::Unauthenticated, "Sign in to continue."));
     };
@@ -249,14 +278,14 @@ async fn run_handler(page: &Page, request: UiRequest, id: &str) -> UiResponse {
     or_problem_page(&asked, result).await
 }
 
-fn render(page: UiResponse, cookies: &Cookies, scripted: bool, id: &str) -> Response<Body> {
+fn render(page: UiResponse, prefix: &Prefix, cookies: &Cookies, scripted: bool, id: &str) -> Response<Body> {
     let mut redirect = None;
     let (media, body) = match page.body {
-        Content::Html(html) => (Some("text/html; charset=utf-8"), Body::from(html)),
+        Content::Html(html) => (Some("text/html; charset=utf-8"), Body::from(prefix.html(html))),
         Content::Text(media, text) => (Some(media), Body::from(text)),
         Content::Stream(media, body) => (Some(media), body),
         Content::Redirect { to, flash } => {
-            redirect = Some((to, flash));
+            redirect = Some((prefix.address(&to), flash));
             (None, Body::empty())
         }
     };

@@ -15,13 +15,14 @@ use serde_json::Value;
 use super::choices::Choices;
 use super::clock::Clock;
 use super::frame::{Frame, Section, UiCache};
+use super::prefix::Prefix;
 use super::session::{Cookies, Session};
 use everbell_http::access::{Actor, Role};
 use everbell_http::denials::{Attempt, Denied};
 use everbell_http::internal_call::{InternalCall, perform};
 use everbell_http::problem::{Kind, Problem};
 use everbell_http::request::ApiRequest;
-use everbell_http::{App, proxy};
+use everbell_http::{App, User, proxy};
 use everbell_wire::form::{Field, Form, Naming};
 
 /// A request for a page.
@@ -31,6 +32,10 @@ pub(crate) struct UiRequest {
     pub(crate) cache: Arc<UiCache>,
     pub(crate) actor: Actor,
     pub(crate) session: Option<Session>,
+    /// The person whom the application around these pages has authenticated.
+    pub(crate) user: Option<User>,
+    /// Where the pages are mounted.
+    pub(crate) prefix: Prefix,
     pub(crate) cookies: Cookies,
     pub(crate) choices: Choices,
     pub(crate) headers: HeaderMap,
@@ -67,6 +72,11 @@ impl UiRequest {
     /// Returns the clock with the display preferences of the browser.
     pub(crate) fn clock(&self) -> Clock {
         self.choices.clock(self.now)
+    }
+
+    /// Whether the root of the pages is requested.
+    pub(crate) fn path_is_root(&self) -> bool {
+        self.here.split('?').next() == Some("/")
     }
 
     /// A part of the path.
@@ -146,7 +156,7 @@ impl UiRequest {
 
     /// Records a denial, if the problem is one.
     pub(crate) async fn denied(&self, problem: &Problem, method: &str, route: &str) {
-        let actor = Some(&self.actor).filter(|actor| actor.token_hash().is_some());
+        let actor = Some(&self.actor).filter(|actor| actor.is_known());
         let (address, request_id) = (self.address(), self.id.as_str());
         let denied = Denied { attempt: Attempt::Request, problem, method, route, address, request_id, actor };
         self.app.denials.note(&self.app.bell, &denied).await;
@@ -165,7 +175,7 @@ impl UiRequest {
         let options = &self.app.options;
         let host = self.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:7070");
         let base = options.public_url.clone().unwrap_or_else(|| format!("http://{host}"));
-        format!("{base}{}", options.settings.mounts.first().map_or("", String::as_str))
+        format!("{base}{}{}", self.prefix.as_str(), options.settings.mounts.first().map_or("", String::as_str))
     }
 
     /// Returns the reason why the actor lacks this role, or `None` if it has it.

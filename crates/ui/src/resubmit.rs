@@ -81,5 +81,5 @@ fn came_from(request: &UiRequest) -> String {
     let text = |name| request.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
     let (_, address) = text("referer").split_once("://").unwrap_or_default();
     let path = address.strip_prefix(text("host")).unwrap_or("/");
-    safe_return_path(path).to_owned()
+    safe_return_path(request.prefix.page_of(path)).to_owned()
 }

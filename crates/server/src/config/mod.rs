@@ -38,7 +38,6 @@ use everbell_wire::secret::Secret;
 use layers::Layers;
 
 pub(crate) use problem::{ConfigError, Problem};
-pub(crate) use sections::bad_admin_token;
 pub(crate) use settings::{AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings, UiSettings};
 pub(crate) use shown::{Shown, callable, without_password};
 pub(crate) use variables::Environment;

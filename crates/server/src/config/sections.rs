@@ -37,7 +37,7 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
             environment: form.text("ui.environment").map(str::to_owned),
         },
         auth: AuthSettings {
-            admin_token: token(form, secrets, "auth.adminToken", bad_admin_token),
+            admin_token: token(form, secrets, "auth.adminToken", access::bad_admin_token),
             metrics_token: token(form, secrets, "auth.metricsToken", bad_metrics_token),
             run_history: form.word("auth.runHistory", access::Role::from_word).unwrap_or(access::Role::Viewer),
         },
@@ -150,16 +150,6 @@ fn token(
         None => Ok(token),
     });
     checked.map_err(|reason| form.fault(path, "invalid", reason)).ok()
-}
-
-/// Why this is no token for an admin, if so.
-pub(crate) fn bad_admin_token(token: &str) -> Option<&'static str> {
-    let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let is_good =
-        token.strip_prefix("evb_").is_some_and(|rest| (32..=200).contains(&rest.len()) && rest.chars().all(is_sign));
-    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by \
-                  `echo evb_$(openssl rand -hex 32)`";
-    (!is_good).then_some(reason)
 }
 
 fn bad_metrics_token(token: &str) -> Option<&'static str> {

@@ -7,8 +7,13 @@ use std::time::Duration;
 use everbell::core::InstanceId;
 use everbell::core::store::Instance;
 use everbell::{Everbell, Schedule};
-use everbell_server::router;
+use everbell_http::{Embedded, WeakToken};
 use serde_json::{Value, json};
+
+/// The API with a token for admins.
+fn router(bell: &Everbell, token: &str) -> Result<axum::Router, WeakToken> {
+    Ok(Embedded::new(bell).admin_token(token)?.router())
+}
 
 const TOKEN: &str = "evb_0123456789abcdef0123456789abcdef";
 

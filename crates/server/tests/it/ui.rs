@@ -14,6 +14,7 @@ mod cluster;
 mod dashboard;
 mod docs;
 mod driver;
+mod embedded;
 mod history;
 mod import;
 mod job_form;

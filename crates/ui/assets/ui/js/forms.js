@@ -1,9 +1,9 @@
 // Forms: live previews, selected rows, copy buttons and display preferences.
 async function choose(values) {
-  const form = document.querySelector("form[action='/choices']");
+  const form = document.querySelector(`form[action='${PREFIX}/choices']`);
   if (!form) return;
   const body = new URLSearchParams({ csrf: form.querySelector("[name=csrf]").value, back: "/", ...values });
-  await fetch("/choices", { method: "POST", body, headers: { "x-everbell": "choice" }, keepalive: true });
+  await fetch(`${PREFIX}/choices`, { method: "POST", body, headers: { "x-everbell": "choice" }, keepalive: true });
 }
 
 // A form with data-preview names the address that renders its panel, whose id is data-panel.
@@ -89,5 +89,5 @@ function startForms() {
   // The time zone of the browser is sent to the server once.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const html = document.documentElement;
-  if (zone && html.dataset.mine === "unknown" && document.querySelector("form[action='/choices']")) choose({ mine: zone });
+  if (zone && html.dataset.mine === "unknown" && document.querySelector(`form[action='${PREFIX}/choices']`)) choose({ mine: zone });
 }

@@ -1,5 +1,5 @@
 // Keyboard shortcuts. They are ignored while the user types.
-const PLACES = { o: "/", j: "/jobs", r: "/runs", t: "/timeline", z: "/orgs", c: "/cluster", a: "/audit", s: "/settings" };
+const PLACES = { o: "", j: "/jobs", r: "/runs", t: "/timeline", z: "/orgs", c: "/cluster", a: "/audit", s: "/settings" };
 const KEYS = [
   ["/", "Search"], ["g o", "Go to overview"], ["g j", "Go to jobs"], ["g r", "Go to runs"], ["g t", "Go to timeline"], ["g z", "Go to orgs"], ["g c", "Go to cluster"], ["g a", "Go to audit"], ["g s", "Go to settings"],
   ["j  k", "Next or previous row"], ["Enter", "Open row"], ["x", "Select row"], ["p", "Pause or resume"], ["n", "Run now"],
@@ -44,7 +44,7 @@ function startKeys() {
     if (event.target.closest("input, select, textarea, dialog, [contenteditable]")) return;
     const current = document.querySelector("[data-current]");
     const act = (key) => (current ?? document).querySelector(`[data-key="${key}"]`)?.click();
-    const place = Date.now() - going < 1200 && PLACES[event.key];
+    const place = Date.now() - going < 1200 && event.key in PLACES && (PREFIX + PLACES[event.key] || "/");
     // Only pages that the navigation links to.
     if (place && document.querySelector(`a[href="${place}"]`)) { location.href = place; return; }
     const does = {

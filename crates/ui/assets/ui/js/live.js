@@ -54,7 +54,7 @@ function showSessionEnded() {
   note.id = "ended";
   note.className = "banner warn";
   note.setAttribute("role", "alert");
-  note.innerHTML = 'Your session has ended. <a href="/sign-in" target="_blank" rel="noopener">Sign in again</a> in another tab, then continue here.';
+  note.innerHTML = `Your session has ended. <a href="${PREFIX}/sign-in" target="_blank" rel="noopener">Sign in again</a> in another tab, then continue here.`;
   document.getElementById("main").before(note);
 }
 
@@ -102,7 +102,7 @@ function showLiveState(state) {
 function listen() {
   if (stream || document.hidden || document.documentElement.dataset.live === "off") return;
   if (!document.querySelector("[data-region]")) return;
-  stream = new EventSource("/ui/events");
+  stream = new EventSource(`${PREFIX}/ui/events`);
   // The stream reports nothing from before it opened, so the page is reloaded.
   stream.onopen = () => { showLiveState("on"); if (last || document.documentElement.dataset.stale) ask(); };
   stream.onerror = () => showLiveState("lost");

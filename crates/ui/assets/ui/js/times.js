@@ -1,3 +1,6 @@
+// The path in front of every address, if the pages are part of another program.
+const PREFIX = document.documentElement.dataset.prefix ?? "";
+
 // Times that move on: how far away, how long already, the clock of the footer.
 // The server's clock counts, not the browser's: pages say what time it was there when they were made.
 const skew = (() => {

@@ -1,0 +1,109 @@
+//! [`Embedded`]: the API inside another program.
+
+use std::sync::Arc;
+
+use axum::Router;
+use everbell::Everbell;
+use everbell_observe::Metrics;
+use everbell_wire::secret::Secret;
+
+use super::access::bad_admin_token;
+use super::app::{ApiOptions, App, Served};
+
+/// The API of a program's own [`Everbell`], to be nested into its axum application.
+///
+/// The application decides who is who: a layer in front of the router authenticates the request and inserts a
+/// [`User`](crate::User) into its extensions. A request without one needs a token of everbell, such as the one of
+/// [`Embedded::admin_token`]; without either it gets 401.
+///
+/// ```
+/// use axum::{Router, extract::Request, middleware::{self, Next}, response::Response};
+/// use everbell_http::{Embedded, User, access::Role};
+///
+/// async fn sign_in(mut request: Request, next: Next) -> Response {
+///     // Here the application looks at its own session, header or certificate.
+///     request.extensions_mut().insert(User::new("anna@example.com", Role::Operator));
+///     next.run(request).await
+/// }
+///
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// let bell = everbell::Everbell::builder().database("sqlite::memory:").build().await?;
+/// let api = Embedded::new(&bell).router().layer(middleware::from_fn(sign_in));
+/// let app: Router = Router::new().nest("/admin/cron", api);
+/// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+/// axum::serve(listener, app).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// `everbell_ui::router` mounts the pages as well.
+#[derive(Debug)]
+pub struct Embedded {
+    bell: Everbell,
+    options: ApiOptions,
+    admin_token: Option<Secret>,
+}
+
+impl Embedded {
+    /// The API of this instance.
+    pub fn new(bell: &Everbell) -> Embedded {
+        Embedded { bell: bell.clone(), options: ApiOptions::embedded(bell), admin_token: None }
+    }
+
+    /// Accepts this token for the role `admin`. It must not be easy to guess: `evb_` and at least 32 characters.
+    pub fn admin_token(mut self, token: &str) -> Result<Embedded, WeakToken> {
+        match bad_admin_token(token) {
+            Some(reason) => Err(WeakToken(reason)),
+            None => {
+                self.admin_token = Some(Secret::new(token));
+                Ok(self)
+            }
+        }
+    }
+
+    /// Sets the name of the installation, which pages show: `staging`.
+    pub fn environment(mut self, name: impl Into<String>) -> Embedded {
+        self.options.environment = Some(name.into());
+        self
+    }
+
+    /// Believes the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. Only for programs that are
+    /// always reached through a proxy that sets them.
+    pub fn trust_proxy(mut self) -> Embedded {
+        self.options.trust_proxy = true;
+        self
+    }
+
+    /// Returns the routes of the API. Must be called within a tokio runtime.
+    pub fn router(self) -> Router {
+        super::router(&self.into_app(), None)
+    }
+
+    /// Returns the application of the API below this mount, beside pages. Must be called within a tokio runtime.
+    #[doc(hidden)]
+    pub fn with_pages_beside(mut self, mount: &str) -> Arc<App> {
+        self.options.settings.mounts = vec![mount.to_owned()];
+        self.options.ui = true;
+        self.into_app()
+    }
+
+    fn into_app(self) -> Arc<App> {
+        debug_assert_eq!(self.options.served, Served::Embedded);
+        let app = Arc::new(App::embedded(self.options, self.admin_token.as_ref(), self.bell, Metrics::new()));
+        let watched = Arc::clone(&app);
+        tokio::spawn(async move { watched.live.watch(&watched.bell).await });
+        app
+    }
+}
+
+/// A token that is easy to guess.
+#[derive(Debug)]
+pub struct WeakToken(&'static str);
+
+impl std::fmt::Display for WeakToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the admin token {}", self.0)
+    }
+}
+
+impl std::error::Error for WeakToken {}
