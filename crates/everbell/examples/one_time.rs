@@ -21,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
     println!("{} fires at {at}", job.job.definition.key);
 
     let mut events = bell.events();
-    bell.run_until(async { while !matches!(events.recv().await.as_deref(), Ok(Event::Finished { .. }) | Err(_)) {} })
+    bell.run_until(async { while !matches!(events.recv().await.as_deref(), Some(Event::Finished { .. }) | None) {} })
         .await?;
 
     let job = bell.jobs().get("invoice-42").await?;

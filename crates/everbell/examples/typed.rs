@@ -78,7 +78,7 @@ async fn main() -> anyhow::Result<()> {
         Ok(_) => anyhow::bail!("this payload is no briefing"),
     }
     bell.run_until(async {
-        while let Ok(event) = events.recv().await {
+        while let Some(event) = events.recv().await {
             if let Event::Finished { run, .. } = &*event {
                 waiting.retain(|asked: &RunNow| asked.run().id != run.id);
             }

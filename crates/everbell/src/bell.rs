@@ -8,13 +8,12 @@ use std::sync::{Arc, Weak};
 use everbell_core::Target;
 use everbell_core::store::{Instance, Store, StoreResult};
 use jiff::Timestamp;
-use tokio::sync::broadcast;
 
 use crate::builder::Builder;
 use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
-use crate::events::{Event, Events};
+use crate::events::{EventStream, Events};
 use crate::sync::SyncPlan;
 use crate::targets::Targets;
 
@@ -140,10 +139,10 @@ impl Everbell {
         self.parts.alive_since()
     }
 
-    /// Subscribes to the events of this program's instances from now on, without [`Event::Round`]. A slow receiver
+    /// Subscribes to the events of this program's instances from now on, without [`Event::Round`](crate::Event::Round). A slow receiver
     /// misses some of them; [`Builder::observe`](crate::Builder::observe) does not.
-    pub fn events(&self) -> broadcast::Receiver<Arc<Event>> {
-        self.parts.events.listen()
+    pub fn events(&self) -> EventStream {
+        EventStream::new(self.parts.events.listen())
     }
 
     /// Returns what the builder did with the schedules of the program.

@@ -14,6 +14,7 @@ use crate::engine::EngineOptions;
 use crate::events::{Event, Events, Observer};
 use crate::extract::States;
 use crate::handler::{Handler, HandlerFn};
+use crate::layer::Layers;
 use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
 use crate::targets::{Action, PayloadCheck, TargetOptions, Targets};
@@ -36,6 +37,7 @@ pub struct Builder {
     adopt: bool,
     options: EngineOptions,
     observers: Vec<Observer>,
+    pub(crate) layers: Layers,
     problems: Vec<String>,
 }
 
@@ -77,6 +79,7 @@ impl Builder {
             adopt: false,
             options: EngineOptions::default(),
             observers: Vec::new(),
+            layers: Layers::default(),
             problems: Vec::new(),
         }
     }
@@ -263,7 +266,8 @@ impl Builder {
             }
             match Target::new(&name) {
                 Ok(target) => {
-                    if !targets.add_checked(target, erase(Arc::clone(states)), options, check_payload) {
+                    let action = self.layers.wrap(erase(Arc::clone(states)));
+                    if !targets.add_checked(target, action, options, check_payload) {
                         problems.push(format!("target `{name}` is defined twice"));
                     }
                 }
@@ -329,6 +333,7 @@ impl fmt::Debug for Builder {
 /// The reason why [`Builder::build`] failed.
 ///
 /// Its debug form is its text, because a `main` that returns it shows that.
+#[non_exhaustive]
 pub enum BuildError {
     /// The program asks for something impossible: all problems.
     Invalid(Vec<String>),

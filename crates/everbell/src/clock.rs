@@ -51,6 +51,7 @@ pub trait Clock: Debug + Send + Sync {
 
 /// A step of the database's clock; or another database with another clock answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ClockStep {
     /// How far it was set forward; negative if it was set back.
     pub by: SignedDuration,

@@ -5,6 +5,8 @@
 //! ([`Everbell::events`](crate::Everbell::events)) receives from a queue, and misses events if it is too slow. Events
 //! only report: the truth is in the database.
 
+mod stream;
+
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use everbell_core::{
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast;
 use tracing::{debug, error, info, trace, warn};
+
+pub use stream::EventStream;
 
 /// The most jobs that a log line names.
 const MAX_NAMED_JOBS: usize = 20;
@@ -215,6 +219,7 @@ impl Event {
 
 /// The kind of work that a loop looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Round {
     /// Due timers, to plan runs.
     Plan,
@@ -234,6 +239,7 @@ impl Round {
 
 /// A run, as events describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RunInfo {
     /// Its id.
     pub id: RunId,

@@ -35,7 +35,7 @@
 //!     let mut events = bell.events();
 //!     bell.jobs().run_now("morning").await?; // no need to wait for the morning
 //!     bell.run_until(async {
-//!         while !matches!(events.recv().await.as_deref(), Ok(Event::Finished { .. }) | Err(_)) {}
+//!         while !matches!(events.recv().await.as_deref(), Some(Event::Finished { .. }) | None) {}
 //!     })
 //!     .await?;
 //!     Ok(())
@@ -76,6 +76,7 @@
 //! | `sqlite` | [`SqliteStore`], with SQLite itself | yes |
 //! | `tls` | encrypted connections to PostgreSQL (rustls with ring); without it, connect only over a trusted network | yes |
 //! | `testing` | [`testing`]; turn it on in `[dev-dependencies]` | no |
+//! | `tower` | `Builder::layer`: layers of tower around handlers | no |
 //!
 //! # Words
 //!
@@ -96,6 +97,7 @@ mod error;
 mod events;
 mod extract;
 mod handler;
+mod layer;
 mod lease;
 mod run;
 mod running;
@@ -116,9 +118,11 @@ pub use builder::{BuildError, Builder};
 pub use client::{Explanation, Jobs, Orgs, Rows, RunNow, Runs};
 pub use engine::{EngineFailed, EngineOptions};
 pub use error::{IntoRunError, RunError};
-pub use events::{Event, Round, RunInfo};
+pub use events::{Event, EventStream, Round, RunInfo};
 pub use extract::{FromRun, Payload, State, States};
 pub use handler::{Handler, HandlerFn, IntoOutcome};
+#[cfg(feature = "tower")]
+pub use layer::{HandlerError, HandlerService, RunResult};
 pub use lease::Lease;
 pub use run::Run;
 pub use running::Running;

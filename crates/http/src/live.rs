@@ -233,7 +233,7 @@ impl Snapshot {
 }
 
 /// Resolves when something may have happened.
-async fn wait_for_activity(bell: &Everbell, here: &mut broadcast::Receiver<Arc<everbell::Event>>) {
+async fn wait_for_activity(bell: &Everbell, here: &mut everbell::EventStream) {
     tokio::select! {
         _ = here.recv() => {}
         () = bell.store().woken() => {}

@@ -30,6 +30,7 @@ const MAX_LISTED_BACKFILLS: usize = 100;
 
 /// The effect of a backfill of a range, planned or carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackfillPlan {
     /// The job.
     pub job: JobRow,
@@ -50,6 +51,7 @@ impl BackfillPlan {
 
 /// A slot of a backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackfillSlot {
     /// The slot.
     pub slot: Timestamp,
@@ -59,6 +61,7 @@ pub struct BackfillSlot {
 
 /// A backfill that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackfillBegun {
     /// Its id.
     pub id: BackfillId,
@@ -70,6 +73,7 @@ pub struct BackfillBegun {
 
 /// The progress of a backfill.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackfillReport {
     /// Its id.
     pub id: BackfillId,

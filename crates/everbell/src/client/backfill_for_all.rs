@@ -14,6 +14,7 @@ use crate::engine::random;
 
 /// A backfill for all orgs that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackfillOfAll {
     /// Its id.
     pub id: BackfillId,
@@ -23,6 +24,7 @@ pub struct BackfillOfAll {
 
 /// The size of a backfill for all orgs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackfillSize {
     /// The number of orgs that were looked at: the first by id.
     pub looked_at: u64,

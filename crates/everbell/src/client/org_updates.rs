@@ -19,6 +19,7 @@ const MAX_STEPS_AT_ONCE: usize = 4;
 
 /// An org update that was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OrgUpdateStarted {
     /// Its id, which is also the id of its audit entry.
     pub id: Uuid,

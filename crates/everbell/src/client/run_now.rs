@@ -58,6 +58,7 @@ const MAX_ORGS: usize = 100;
 
 /// The result of a run by hand for one of several orgs.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct OrgRunNow {
     /// The org.
     pub org: OrgId,

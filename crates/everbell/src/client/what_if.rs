@@ -12,6 +12,7 @@ const MAX_FIRES: usize = 100;
 
 /// The effect of a move on one job of an org.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct JobWhatIf {
     /// The job, as the org sees it.
     pub job: OrgJob,

@@ -40,3 +40,29 @@ fn an_observer_that_panics_takes_nobody_with_it() {
     events.publish(Event::Draining(false));
     assert_eq!(*seen.lock().unwrap(), 2);
 }
+
+#[tokio::test]
+async fn a_stream_goes_on_behind_what_it_missed_and_ends_with_its_source() {
+    let events = Events::new(Vec::new());
+    let mut stream = EventStream::new(events.listen());
+    assert!(stream.try_recv().is_none());
+    for _ in 0..MAX_LISTENER_BACKLOG + 3 {
+        events.publish(Event::Draining(true));
+    }
+    events.publish(Event::Draining(false));
+    let first = stream.recv().await.unwrap();
+    assert!(matches!(*first, Event::Draining(true)));
+    assert_eq!(stream.missed(), 4);
+    let mut last = first;
+    while let Some(event) = stream.try_recv() {
+        last = event;
+    }
+    assert!(matches!(*last, Event::Draining(false)));
+    // A call that is given up loses nothing.
+    let waiting = tokio::time::timeout(Duration::from_millis(1), stream.recv()).await;
+    assert!(waiting.is_err());
+    events.publish(Event::Draining(true));
+    assert!(stream.try_recv().is_some());
+    drop(events);
+    assert!(stream.recv().await.is_none() && stream.recv().await.is_none() && stream.try_recv().is_none());
+}

@@ -1,9 +1,15 @@
 //! Guides: one subject each, with code that runs.
 //!
+//! - [`choosing`]: choosing everbell or not.
 //! - [`crashes`]: what happens after a crash.
 //! - [`errors`]: errors and retries.
+//! - [`observing`]: tracing and metrics.
 //! - [`shutdown`]: shutdown and deploys.
 //! - [`testing`]: testing time.
+
+pub mod choosing {
+    #![doc = include_str!("choosing.md")]
+}
 
 pub mod crashes {
     #![doc = include_str!("crashes.md")]
@@ -11,6 +17,10 @@ pub mod crashes {
 
 pub mod errors {
     #![doc = include_str!("errors.md")]
+}
+
+pub mod observing {
+    #![doc = include_str!("observing.md")]
 }
 
 pub mod shutdown {

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 /// The actions of a sync, in the order of the job keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SyncPlan {
     /// One step for each job that is, or was, declared.
     pub steps: Vec<SyncStep>,
@@ -14,6 +15,7 @@ pub struct SyncPlan {
 
 /// The action for one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SyncStep {
     /// The key of the job.
     pub key: JobKey,
@@ -23,6 +25,7 @@ pub struct SyncStep {
 
 /// An action of a sync.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SyncAction {
     /// Creates the job: version 1, or the next one of a key whose versions are all retired.
     Create {

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use everbell::clock::{BoxFuture, Clock, ClockStep, Host, HostTime, sleep_on};
 use everbell::core::store::{AuditEntry, PageRequest, Store, StoreResult};
-use everbell::{Builder, Event, Everbell, Handler, RunRecord, Schedule, Timestamp};
+use everbell::{Builder, Event, EventStream, Everbell, Handler, RunRecord, Schedule, Timestamp};
 use everbell_store::memory::MemoryStore;
 use everbell_store::testing::TestDatabase;
 use jiff::SignedDuration;
-use tokio::sync::broadcast::Receiver;
 
 /// A store that may need something to live as long as it.
 pub(crate) struct Stored {
@@ -164,7 +163,7 @@ pub(crate) async fn last_entry(store: &dyn Store) -> String {
 }
 
 /// Waits for an event that is wanted.
-pub(crate) async fn heard(events: &mut Receiver<Arc<Event>>, wanted: impl Fn(&Event) -> bool) -> Arc<Event> {
+pub(crate) async fn heard(events: &mut EventStream, wanted: impl Fn(&Event) -> bool) -> Arc<Event> {
     let search = async {
         loop {
             let event = events.recv().await.unwrap();

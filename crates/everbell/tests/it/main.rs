@@ -17,6 +17,7 @@ mod handlers;
 mod job_actions;
 mod job_reads;
 mod late_answers;
+mod layers;
 mod observing;
 mod org_actions;
 mod orgs;

@@ -62,7 +62,7 @@ async fn jobs_run_in_the_order_of_their_slots() {
     let mut events = test.bell().events();
     test.advance_by(Duration::from_mins(4)).await;
     let mut fired = Vec::new();
-    while let Ok(event) = events.try_recv() {
+    while let Some(event) = events.try_recv() {
         if let everbell::Event::Fired { job, slot, .. } = &*event {
             fired.push(format!("{}{}", job.key, slot.unwrap().strftime("%M")));
         }

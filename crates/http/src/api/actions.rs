@@ -192,7 +192,7 @@ async fn ran_for_orgs(
         orgs.push(OrgId::new(name).map_err(refused)?);
     }
     let mut items = Vec::with_capacity(orgs.len());
-    for OrgRunNow { org, outcome } in run_request.for_orgs(&orgs).await? {
+    for OrgRunNow { org, outcome, .. } in run_request.for_orgs(&orgs).await? {
         let (outcome, run, detail) = match &outcome {
             Ok(outcome) => {
                 let (word, run) = outcome_and_run(outcome);

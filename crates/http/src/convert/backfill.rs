@@ -10,7 +10,7 @@ use super::begun_org_update;
 /// Converts the plan of a backfill.
 pub fn backfill_plan(plan: &BackfillPlan, from: Timestamp, to: Timestamp) -> wire::Backfill {
     let local = |slot: Timestamp| slot.to_zoned(plan.zone.as_jiff().clone()).to_string();
-    let slot = |BackfillSlot { slot, existing }: &BackfillSlot| wire::BackfillSlot {
+    let slot = |BackfillSlot { slot, existing, .. }: &BackfillSlot| wire::BackfillSlot {
         slot_at: *slot,
         local: local(*slot),
         action: if existing.is_some() { SlotAction::Skip } else { SlotAction::Create },
@@ -59,7 +59,7 @@ pub fn begun_backfill_of_all(begun: &BackfillOfAll, from: Timestamp, to: Timesta
 
 /// Converts the size of a backfill for all orgs.
 pub fn backfill_size(size: BackfillSize, from: Timestamp, to: Timestamp) -> wire::Backfill {
-    let BackfillSize { looked_at, more, with_slots, slots } = size;
+    let BackfillSize { looked_at, more, with_slots, slots, .. } = size;
     wire::Backfill {
         id: None,
         dry_run: true,

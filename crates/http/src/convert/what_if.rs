@@ -19,7 +19,7 @@ pub fn what_if(org: &Org, zone: &Zone, jobs: &[JobWhatIf], now: Timestamp) -> wi
 }
 
 fn job_what_if(moved: &JobWhatIf) -> wire::JobWhatIf {
-    let JobWhatIf { job, here, there, what_if } = moved;
+    let JobWhatIf { job, here, there, what_if, .. } = moved;
     let fires = |spec: &Option<Spec>, times: &[Timestamp]| -> Vec<wire::Fire> {
         let spec = spec.as_ref();
         spec.map_or_else(Vec::new, |spec| times.iter().map(|at| wire::Fire::new(spec, *at)).collect())

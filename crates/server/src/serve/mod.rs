@@ -171,7 +171,7 @@ fn cannot_build(error: &BuildError) -> CliError {
         BuildError::Store(StoreError::Unavailable { .. }) => {
             "check that the database is running and that `database.url` is correct; `everbell config show` shows the value in use"
         }
-        BuildError::Store(_) => "`everbell config show` shows which database is used",
+        _ => "`everbell config show` shows which database is used",
     };
     CliError::Failed { message: error.to_string(), hint: Some(hint.to_owned()) }
 }

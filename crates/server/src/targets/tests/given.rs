@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use everbell::core::store::LeaseTerms;
 use everbell::testing::TestBell;
-use everbell::{Action, EngineOptions, Event, Everbell, RunRecord, Schedule, TargetOptions};
+use everbell::{Action, EngineOptions, Event, EventStream, Everbell, RunRecord, Schedule, TargetOptions};
 use serde::Serialize;
-use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
 use crate::targets::{CommandSettings, HttpSettings, Kind, Problem, Supervisor, TargetSettings};
@@ -121,7 +120,7 @@ pub(super) fn result(run: &RunRecord) -> Option<&str> {
 }
 
 /// Waits for an event that is wanted.
-pub(super) async fn heard(events: &mut Receiver<Arc<Event>>, wanted: impl Fn(&Event) -> bool) -> Arc<Event> {
+pub(super) async fn heard(events: &mut EventStream, wanted: impl Fn(&Event) -> bool) -> Arc<Event> {
     let search = async {
         loop {
             let event = events.recv().await.unwrap();
