@@ -317,8 +317,7 @@ impl fmt::Debug for Events {
     }
 }
 
-/// One line for each event: what goes on all the time at `trace`, what is usual at `debug`, what an operator may want to know at `info`, what asks for a look
-/// at `warn`.
+/// One line for each event: routine at `trace`, usual at `debug`, for operators at `info`, asking for a look at `warn`.
 fn log(event: &Event) {
     match event {
         Event::Fired { run, job, slot, skipped: None } => {

@@ -282,7 +282,8 @@ impl Ui {
 const API_MOUNT: &str = "/api/v1";
 
 /// The pages and, below `/api/v1`, the API of a program's own [`Everbell`](everbell::Everbell), to be nested into its
-/// axum application at any path. Must be called within a tokio runtime.
+/// axum application at any path; the first page is at that path without a slash behind it. Must be called within a
+/// tokio runtime.
 ///
 /// The application decides who is who, as [`Embedded`] describes. A person without a
 /// [`User`](everbell_http::User) of the application signs in with a token.

@@ -87,11 +87,6 @@ fn new_form_secret(request: &UiRequest) -> Option<String> {
 pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let mut request = parse_request(ui, Vec::new(), request.into_parts().0, &id);
-    if request.path_is_root() {
-        // The router around led the prefix with a slash behind it here.
-        let home = UiResponse::redirect("/");
-        return render(home, &request.prefix, &request.cookies, false, &id);
-    }
     if let Some(user) = &request.user {
         request.actor = Actor::user(user);
     } else if let Some(session) = request.session.clone() {

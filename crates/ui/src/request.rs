@@ -74,11 +74,6 @@ impl UiRequest {
         self.choices.clock(self.now)
     }
 
-    /// Whether the root of the pages is requested.
-    pub(crate) fn path_is_root(&self) -> bool {
-        self.here.split('?').next() == Some("/")
-    }
-
     /// A part of the path.
     pub(crate) fn part(&self, name: &str) -> &str {
         self.path.iter().find(|(own, _)| own == name).map_or("", |(_, value)| value.as_str())

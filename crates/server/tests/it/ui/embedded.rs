@@ -75,9 +75,13 @@ async fn every_address_of_every_page_is_below_the_prefix() {
             continue;
         }
         let answer = client.get(format!("{base}{address}")).header("x-role", "admin").send().await.unwrap();
-        let (status, kind) = (answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap().to_owned());
-        // Forms that take no GET are led to by `action`.
-        assert!([200, 405].contains(&status), "{address}: {status}");
+        let kind = answer.headers().get("content-type").map_or("", |kind| kind.to_str().unwrap()).to_owned();
+        let status = answer.status().as_u16();
+        // Forms that take no GET, or nothing to show without a choice.
+        assert!([200, 303, 405].contains(&status), "{address}: {status}");
+        if let Some(to) = answer.headers().get(LOCATION) {
+            assert!(to.to_str().unwrap().starts_with(PREFIX), "{address} leads to {to:?}");
+        }
         if status != 200 || !kind.starts_with("text/html") {
             continue;
         }
@@ -112,9 +116,6 @@ async fn the_application_says_who_somebody_is() {
     );
     let unnamed = client.get(format!("{base}{PREFIX}/api/v1/jobs")).send().await.unwrap();
     assert_eq!(unnamed.status().as_u16(), 401);
-    // The prefix with a slash behind it leads to the first page.
-    let answer = get("/", "viewer").await.unwrap();
-    assert_eq!((answer.status().as_u16(), answer.headers()[LOCATION].to_str().unwrap()), (303, PREFIX));
 
     // A viewer sees that pausing needs another role, and cannot.
     let page = get("/jobs/morning/pause", "viewer").await.unwrap();
@@ -152,7 +153,7 @@ async fn another_site_cannot_write_in_the_name_of_a_person() {
     let (base, client) = application(&bell).await;
     let pause = |name: &'static str, value: String| {
         let request = client.post(format!("{base}{PREFIX}/api/v1/jobs/key:morning/pause")).header("x-role", "admin");
-        request.header("content-type", "application/json").header(name, value).body("{}").send()
+        request.header("content-type", "application/json").header(name, value).body(r#"{"reason":"a trip"}"#).send()
     };
     for (name, value) in [("origin", "https://evil.example"), ("sec-fetch-site", "cross-site"), ("origin", "null")] {
         assert_eq!(pause(name, value.to_owned()).await.unwrap().status().as_u16(), 403, "{name} {value}");
