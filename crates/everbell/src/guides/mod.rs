@@ -4,6 +4,7 @@
 //! - [`errors`]: errors and retries.
 //! - [`shutdown`]: shutdown and deploys.
 //! - [`testing`]: testing time.
+//! - [`transactions`]: jobs and runs in your own transactions.
 
 pub mod crashes {
     #![doc = include_str!("crashes.md")]
@@ -19,4 +20,8 @@ pub mod shutdown {
 
 pub mod testing {
     #![doc = include_str!("testing.md")]
+}
+
+pub mod transactions {
+    #![doc = include_str!("transactions.md")]
 }

@@ -29,4 +29,5 @@ mod sync;
 mod sync_again;
 mod test_bell;
 mod test_bell_life;
+mod transactions;
 mod whole;
