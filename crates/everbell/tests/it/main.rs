@@ -13,6 +13,7 @@ mod edits;
 mod examples;
 mod failures;
 mod given;
+mod given_pool;
 mod handlers;
 mod job_actions;
 mod job_reads;
