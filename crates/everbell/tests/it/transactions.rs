@@ -5,15 +5,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use everbell::{
-    AppConnection, EngineOptions, Event, Everbell, JobRow, JobStatus, Payload, RunError, RunNow, RunStatus, Schedule,
-    StoreError, StoreResult, Timestamp,
+    AppConnection, EngineOptions, Event, Everbell, JobRow, JobStatus, OrgId, OrgWrite, Payload, RunError, RunNow,
+    RunStatus, Schedule, StoreError, StoreResult, Timestamp,
 };
 use everbell_store::testing::TestDatabase;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use tokio::time::Instant;
 
 use crate::given::{heard, trail};
+
+/// A wake-up takes a moment, also on a busy machine; the loops poll once in a minute.
+const WAKE_TIME: Duration = Duration::from_secs(20);
 
 /// An application with a table of its own beside everbell.
 struct App {
@@ -202,6 +206,7 @@ on_both! {
     a_job_is_replaced_in_one_transaction,
     a_refusal_leaves_the_transaction_usable,
     the_connection_is_checked,
+    a_job_for_each_org_is_a_part_of_the_transaction_too,
 }
 
 async fn a_job_fires_after_the_commit_and_never_after_a_rollback(app: App) {
@@ -235,7 +240,9 @@ async fn a_job_that_was_due_before_the_commit_fires_at_once(app: App) {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     tx.commit().await;
+    let committed = Instant::now();
     heard(&mut events, is_run_of("late")).await;
+    assert!(committed.elapsed() < WAKE_TIME, "the loops were woken, and did not poll");
     running.shutdown().await.unwrap();
 }
 
@@ -250,7 +257,9 @@ async fn a_run_by_hand_starts_with_the_commit(app: App) {
     let RunNow::Started(run) = tx.run_now(bell, None).await.unwrap() else { panic!("nothing is active") };
     assert!(bell.runs().get(run.id).await.is_err(), "nobody sees it before the commit");
     tx.commit().await;
+    let committed = Instant::now();
     heard(&mut events, |event| matches!(event, Event::Finished { run: done, .. } if done.id == run.id)).await;
+    assert!(committed.elapsed() < WAKE_TIME, "the loops were woken, and did not poll");
     let done = bell.runs().get(run.id).await.unwrap();
     assert_eq!((done.status, done.result.unwrap().as_str()), (RunStatus::Succeeded, "42"));
     assert!(bell.runs().get(given_up).await.is_err());
@@ -267,9 +276,9 @@ async fn a_job_is_replaced_in_one_transaction(app: App) {
         assert_eq!(tx.retire(bell, "reminder").await.unwrap(), JobStatus::Retired);
         assert_eq!(tx.create(bell, &once("reminder", new)).await.unwrap().version(), 2);
         if commit {
-            tx.commit().await
+            tx.commit().await;
         } else {
-            tx.rollback().await
+            tx.rollback().await;
         }
         let row = bell.jobs().get("reminder").await.unwrap();
         let (at, version) = if commit { (new, 2) } else { (old, 1) };
@@ -309,6 +318,40 @@ async fn a_refusal_leaves_the_transaction_usable(app: App) {
     tx.commit().await;
     assert_eq!((app.orders().await, app.exists("twice").await), (2, true));
     assert_eq!(app.trail("twice").await, ["web job.create"]);
+}
+
+async fn a_job_for_each_org_is_a_part_of_the_transaction_too(app: App) {
+    let bell = &app.bell;
+    let acme = OrgId::new("acme").unwrap();
+    let org = OrgWrite { timezone: Some("Europe/Paris".to_owned()), ..OrgWrite::new(acme.clone()) };
+    bell.orgs().set(org).await.unwrap();
+    let (mut events, running) = (bell.events(), bell.start());
+    let mut tx = app.begin().await;
+    let schedule = Schedule::cron("briefing", "* * * * * *").target("double").payload(3).per_org();
+    tx.create(bell, &schedule).await.unwrap();
+    tx.commit().await;
+    heard(&mut events, is_run_of("briefing")).await;
+
+    let asked = |bell: &Everbell| bell.jobs().run_now("briefing").for_org(&acme).force();
+    let for_no_org = bell.jobs().run_now("yearly").for_org(&acme);
+    let (run, refused) = match app.begin().await {
+        Tx::Postgres(mut tx) => {
+            let refused = for_no_org.in_tx(&mut tx).await.unwrap_err();
+            let run = asked(bell).in_tx(&mut tx).await.unwrap().run().id;
+            tx.commit().await.unwrap();
+            (run, refused)
+        }
+        Tx::Sqlite(mut tx) => {
+            let refused = for_no_org.in_tx(&mut tx).await.unwrap_err();
+            let run = asked(bell).in_tx(&mut tx).await.unwrap().run().id;
+            tx.commit().await.unwrap();
+            (run, refused)
+        }
+    };
+    assert!(matches!(refused, StoreError::Invalid(_)), "{refused}");
+    heard(&mut events, |event| matches!(event, Event::Finished { run: done, .. } if done.id == run)).await;
+    assert_eq!(bell.runs().get(run).await.unwrap().org, Some(acme));
+    running.shutdown().await.unwrap();
 }
 
 async fn refused<C: AppConnection>(bell: &Everbell, connection: &mut C) -> String {

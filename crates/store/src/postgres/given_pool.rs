@@ -44,8 +44,10 @@ impl GivenPool {
     /// Waits for a permit, and for a connection of the application's pool.
     pub(super) async fn acquire(&self) -> sqlx::Result<GivenConnection> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
+        // A large future, which would be a part of every verb.
+        let acquired = Box::pin(self.pool.acquire()).await;
         // No statement was sent yet, so nothing is in doubt.
-        let connection = self.pool.acquire().await.map_err(|error| Refusal::new(&error))?;
+        let connection = acquired.map_err(|error| Refusal::new(&error))?;
         Ok(GivenConnection { held: Some(Held { connection, _permit: permit }), open: false })
     }
 }
