@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use everbell_core::store::{Store, StoreError};
 use everbell_core::{Source, Target, nearest};
+#[cfg(feature = "postgres")]
+use everbell_store::postgres::{PgPool, PostgresStore};
 
 use crate::bell::{Everbell, Parts};
 use crate::client::listed;
@@ -45,6 +47,8 @@ pub struct Builder {
 enum Keeping {
     At(String),
     In(Arc<dyn Store>),
+    #[cfg(feature = "postgres")]
+    Pool(PgPool),
 }
 
 /// A target whose handler waits for the state.
@@ -89,6 +93,16 @@ impl Builder {
     /// `everbell_`.
     pub fn database(mut self, url: impl Into<String>) -> Builder {
         self.keeping = Some(Keeping::At(url.into()));
+        self
+    }
+
+    /// Sets a pool of the application, instead of [`Builder::database`]: the last call counts. Everbell borrows at most a
+    /// half of its connections at once, for one short transaction each, and leaves their sessions as they were; one more
+    /// connection, beside the pool, listens for notifications. [`PostgresStore::from_pool`] has the details, and
+    /// [`from_pool_with`](PostgresStore::from_pool_with) takes another schema.
+    #[cfg(feature = "postgres")]
+    pub fn pool(mut self, pool: PgPool) -> Builder {
+        self.keeping = Some(Keeping::Pool(pool));
         self
     }
 
@@ -221,6 +235,8 @@ impl Builder {
         let store = match keeping {
             Keeping::In(store) => store,
             Keeping::At(url) => everbell_store::connect(&url).await?,
+            #[cfg(feature = "postgres")]
+            Keeping::Pool(pool) => Arc::new(PostgresStore::from_pool(pool).await?),
         };
         let clock = match self.clock {
             Some(clock) => clock,

@@ -60,10 +60,9 @@
 //! - **Watch**: [`Everbell::events`] sends every [`Event`] as it happens; [`Builder::observe`] sees them without
 //!   missing one.
 //! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
-//! - **Together with your own data**: your own [`PostgresStore`] or [`SqliteStore`], given to [`Builder::store`],
-//!   writes jobs and runs within your transaction (`create_job_in`, `change_job_in`), with the rows that
-//!   [`Jobs::prepare`] returns for a schedule. Tables are in a schema of their own, `everbell` (on SQLite they have that
-//!   prefix), whatever the application's tables are called.
+//! - **Together with your own data**: [`Jobs::create_in`], [`Jobs::retire_in`] and `run_now(…).in_tx(…)` write jobs and
+//!   runs in a transaction of yours: [`guides::transactions`]. Tables are in a schema of their own, `everbell` (on SQLite
+//!   they have that prefix), whatever the application's tables are called.
 //! - **Time** comes from the database: [`clock`].
 //! - **Read on** in the [`guides`].
 //! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
@@ -132,12 +131,12 @@ pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 
-pub use everbell_store::check_address;
 #[cfg(feature = "postgres")]
 pub use everbell_store::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use everbell_store::sqlite::SqliteStore;
 pub use everbell_store::upkeep;
+pub use everbell_store::{AppConnection, check_address};
 pub use everbell_store::{ConnectOptions, connect, connect_with, deadline, with_deadline};
 
 pub use everbell_core::change::Edit;

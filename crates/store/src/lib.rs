@@ -27,6 +27,7 @@
 )]
 
 mod deadline;
+mod in_transaction;
 mod micros;
 mod rows;
 mod url;
@@ -50,6 +51,7 @@ use std::time::Duration;
 pub use deadline::{deadline, with_deadline};
 use everbell_core::Invalid;
 use everbell_core::store::{Store, StoreResult};
+pub use in_transaction::{AppConnection, Entering, InTransaction};
 
 use crate::url::Address;
 #[cfg(feature = "postgres")]

@@ -91,6 +91,10 @@ verbs! {
         async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned>;
 
         passed_through {
+            /// Returns the store behind all interceptors, for code that knows one database: a write within a transaction of
+            /// the application needs the store that the application's connection belongs to.
+            fn as_any(&self) -> &dyn std::any::Any;
+
             /// Whether an instance can lose the database while others still reach it. Such an instance stops its
             /// handlers before its leases end. Where no partition exists, as with a file on one machine, nothing has to
             /// be stopped.

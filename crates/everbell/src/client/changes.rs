@@ -5,11 +5,13 @@ use std::future::IntoFuture;
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::Missed;
-use everbell_core::store::{Changed, DecideFn, JobRef, JobRow, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, JobRow, StoreError, StoreResult};
 use everbell_core::{Definition, Invalid, JobId, OrgId, Pause, Target, Timer};
+use everbell_store::AppConnection;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::in_transaction::Reader;
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
@@ -28,6 +30,12 @@ pub struct Change<V> {
     /// The org whose timer is changed.
     org: Option<OrgId>,
     pub(super) verb: V,
+}
+
+/// The time of a change, and its audit entry.
+struct Decided {
+    now: Timestamp,
+    audit: AuditEntry,
 }
 
 /// A change of a job: one of this crate's own.
@@ -82,26 +90,62 @@ impl<V: Verb> Change<V> {
         if let Some(org) = &self.org {
             return self.attempt_for(job, org).await;
         }
-        let Context { parts, actor, .. } = &self.jobs.context;
+        let parts = &self.jobs.context.parts;
         let row = parts.store.get_job(job).await?;
-        let definition = &row.job.definition;
-        let revision = row.job.state.revision;
-        StoreError::expect_revision("job", &definition.key, self.if_revision, Some(revision))?;
-        let now = self.jobs.context.now();
-        let decide = |view: &JobView| {
-            let change = self.verb.decide(view, actor, now)?;
-            change
-                .successor
-                .iter()
-                .try_for_each(|next| parts.check_successor(&view.job.definition, &next.definition))?;
-            Ok(change)
-        };
-        let (before, after) = before_and_after(&row, &decide)?;
-        let object = format!("job:{}", definition.key);
-        let audit = self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after));
-        let changed = parts.store.change_job(&JobRef::Id(definition.id), Some(revision), &decide, &audit).await?;
+        let decided = self.decided(&row)?;
+        let (id, revision) = (JobRef::Id(row.job.definition.id), Some(row.job.state.revision));
+        let decide = |view: &JobView| self.decide(view, decided.now);
+        let changed = parts.store.change_job(&id, revision, &decide, &decided.audit).await?;
         parts.events.publish_change(&changed);
         parts.follow_change(&changed).await;
+        Ok(changed)
+    }
+
+    fn decide(&self, view: &JobView, now: Timestamp) -> Result<JobChange, Invalid> {
+        let Context { parts, actor, .. } = &self.jobs.context;
+        let change = self.verb.decide(view, actor, now)?;
+        change.successor.iter().try_for_each(|next| parts.check_successor(&view.job.definition, &next.definition))?;
+        Ok(change)
+    }
+
+    /// Decides about a job as it was read, for its audit entry.
+    fn decided(&self, row: &JobRow) -> StoreResult<Decided> {
+        let definition = &row.job.definition;
+        StoreError::expect_revision("job", &definition.key, self.if_revision, Some(row.job.state.revision))?;
+        let now = self.jobs.context.now();
+        let (before, after) = before_and_after(row, &|view: &JobView| self.decide(view, now))?;
+        let object = format!("job:{}", definition.key);
+        Ok(Decided { now, audit: self.jobs.context.entry(V::ACTION, object, now, Some(&before), Some(&after)) })
+    }
+
+    /// Makes the change in a transaction of the application, like [`Jobs::create_in`]: it takes effect when that commits.
+    /// The job is locked until then, so keep the transaction short. A change for one org cannot be a part of a transaction.
+    pub async fn in_tx<C: AppConnection>(self, connection: &mut C) -> StoreResult<Changed> {
+        let job = self.job.clone()?;
+        if self.org.is_some() {
+            return Err(Invalid::new("orgId", "a change for one org cannot be a part of a transaction").into());
+        }
+        for _ in 1..MAX_ATTEMPTS {
+            match self.attempt_in(&job, connection).await {
+                Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
+                answer => return answer,
+            }
+        }
+        self.attempt_in(&job, connection).await
+    }
+
+    async fn attempt_in<C: AppConnection>(&self, job: &JobRef, connection: &mut C) -> StoreResult<Changed> {
+        let context = &self.jobs.context;
+        let mut inside = connection.enter(&*context.parts.store, V::ACTION).await?;
+        if let Some(target) = self.verb.target() {
+            context.parts.expect_known_by(target, &mut Reader::Inside(&mut *inside)).await?;
+        }
+        let row = inside.get_job(job).await?;
+        let decided = self.decided(&row)?;
+        let (id, revision) = (JobRef::Id(row.job.definition.id), Some(row.job.state.revision));
+        let decide = |view: &JobView| self.decide(view, decided.now);
+        let changed = inside.change_job(&id, None, revision, &decide, &decided.audit).await?;
+        inside.finish().await?;
         Ok(changed)
     }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tracing::warn;
 
 use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
+use super::in_transaction::Reader;
 use super::names::IntoJobRef;
 use super::org_updates::OrgUpdateStarted;
 use super::run_now::{OrgRunNow, RunNowRequest};
@@ -68,22 +69,32 @@ impl Jobs {
         Ok(row)
     }
 
-    /// Returns the rows that [`Jobs::create`] writes, so that a caller can write them together with something else.
+    /// Returns the rows that [`Jobs::create`] writes, for a store that writes them together with something else.
+    /// [`Jobs::create_in`] does that for a transaction of yours.
     ///
     /// A key whose versions are all retired continues with the next version. It reads what is committed, not what the
     /// caller's transaction has written: two jobs of one key that are prepared for the same transaction conflict when the
     /// second one is written.
     pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
+        self.prepare_by(schedule, &mut Reader::Store(&*self.context.parts.store)).await
+    }
+
+    /// Like `prepare`, by what this reader sees.
+    pub(super) async fn prepare_by(
+        &self,
+        schedule: &Schedule,
+        reader: &mut Reader<'_>,
+    ) -> StoreResult<(NewJob, AuditEntry)> {
         let Context { parts, actor, .. } = &self.context;
         let now = self.context.now();
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
         let mut definition = schedule.definition(&made).map_err(refusal)?;
-        if parts.expect_known(&definition.target).await? == TargetStatus::Unserved {
+        if parts.expect_known_by(&definition.target, reader).await? == TargetStatus::Unserved {
             let (job, target_label) = (&definition.key, &definition.target);
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not fire until one does");
         }
         parts.targets.check_payload(&definition.target, &definition.payload, Some(definition.key.as_str()))?;
-        let new = match parts.store.get_job(&(&definition.key).into_job_ref()?).await {
+        let new = match reader.get_job(&(&definition.key).into_job_ref()?).await {
             Ok(last) => {
                 definition.version = last.job.definition.version + 1;
                 definition.supersedes = Some(last.job.definition.id);

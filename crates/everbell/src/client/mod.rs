@@ -8,6 +8,7 @@ mod backfill_for_all;
 mod changes;
 mod edit;
 mod explain;
+mod in_transaction;
 mod jobs;
 mod names;
 mod once;

@@ -2,11 +2,13 @@
 
 use std::future::IntoFuture;
 
-use everbell_core::change::{self, JobView};
+use everbell_core::change::{self, JobChange, JobView};
 use everbell_core::org::OrgTask;
 use everbell_core::plan;
-use everbell_core::store::{JobRef, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, JobRef, StoreError, StoreResult};
 use everbell_core::{Invalid, Json, OrgId, Overlap, Run as RunRecord, RunId, SkipReason};
+use everbell_store::AppConnection;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
@@ -134,50 +136,90 @@ impl RunNowRequest {
 
     /// `of` is the run that is repeated, if it is one.
     pub(super) async fn commit(self, of: Option<RunId>) -> StoreResult<RunNow> {
-        let RunNowRequest { context, job, if_revision, payload, overlap, org } = self;
-        let (job, payload) = (job?, payload?);
+        let job = self.job.clone()?;
+        let context = &self.context;
         if let Some(run) = context.run_before().await? {
             return context.parts.store.get_run(run).await.map(outcome);
         }
-        let now = context.now();
-        let id = RunId::by_hand(now, random());
-        let mut after = Facts::from_iter([("runId".to_owned(), json!(id.to_string()))]);
-        if let Some(overlap) = overlap {
-            after.insert("overlap".to_owned(), json!(overlap.as_str()));
-        }
-        if let Some(org) = &org {
+        if self.org.is_some() {
             expect_per_org(&context.parts.store.get_job(&job).await?)?;
-            after.insert("orgId".to_owned(), json!(org.as_str()));
         }
-        let (action, object) = if let Some(run) = of {
-            ("run.rerun", format!("run:{run}"))
-        } else {
-            after.insert("payloadOverridden".to_owned(), json!(payload.is_some()));
-            ("job.run_now", named(&context, &job).await?)
+        let object = match of {
+            Some(run) => format!("run:{run}"),
+            None => named(context, &job).await?,
         };
-        let audit = context.entry(action, object, now, None, Some(&after));
-        let request = plan::RunNow { id, actor: &context.actor, payload, overlap };
-        let most = context.parts.options.max_pending_runs;
-        let decide = |view: &JobView| {
-            context.parts.check_run_payload(&view.job.definition, request.payload.as_ref())?;
-            change::expect_pending_room(view, 1, most)?;
-            change::run_now(view, &request, now)
-        };
+        let asked = self.asked(of, object)?;
+        let decide = |view: &JobView| self.decide(view, &asked);
         let store = &context.parts.store;
-        let changed = match &org {
-            Some(org) => store.change_org_job(&job, org, if_revision, &decide, &audit).await,
-            None => store.change_job(&job, if_revision, &decide, &audit).await,
+        let changed = match &self.org {
+            Some(org) => store.change_org_job(&job, org, self.if_revision, &decide, &asked.audit).await,
+            None => store.change_job(&job, self.if_revision, &decide, &asked.audit).await,
         };
         let run = match changed {
             Ok(changed) => {
                 context.parts.events.publish_change(&changed);
-                changed.runs.into_iter().find(|run| run.id == id)
+                changed.runs.into_iter().find(|run| run.id == asked.id)
             }
-            Err(error) if is_in_doubt(&error) => Some(store.get_run(id).await.map_err(|_| error)?),
+            Err(error) if is_in_doubt(&error) => Some(store.get_run(asked.id).await.map_err(|_| error)?),
             Err(error) => return Err(error),
         };
-        run.map(outcome).ok_or_else(|| StoreError::not_found("run", id))
+        run.map(outcome).ok_or_else(|| StoreError::not_found("run", asked.id))
     }
+
+    /// Creates the run in a transaction of the application, like [`Jobs::create_in`](super::Jobs::create_in): it starts
+    /// when that commits. The job is locked until then, so keep the transaction short. It sends no
+    /// [`Event::Fired`](crate::Event::Fired), because the transaction may still be rolled back.
+    pub async fn in_tx<C: AppConnection>(self, connection: &mut C) -> StoreResult<RunNow> {
+        let job = self.job.clone()?;
+        let mut inside = connection.enter(&*self.context.parts.store, "creating a run").await?;
+        let row = inside.get_job(&job).await?;
+        if self.org.is_some() {
+            expect_per_org(&row)?;
+        }
+        let asked = self.asked(None, format!("job:{}", row.job.definition.key))?;
+        let decide = |view: &JobView| self.decide(view, &asked);
+        let changed = inside.change_job(&job, self.org.as_ref(), self.if_revision, &decide, &asked.audit).await?;
+        inside.finish().await?;
+        let run = changed.runs.into_iter().find(|run| run.id == asked.id);
+        run.map(outcome).ok_or_else(|| StoreError::not_found("run", asked.id))
+    }
+
+    /// The run that is asked for now, and its audit entry about this object.
+    fn asked(&self, of: Option<RunId>, object: String) -> StoreResult<Asked> {
+        let payload = self.payload.clone()?;
+        let now = self.context.now();
+        let id = RunId::by_hand(now, random());
+        let mut after = Facts::from_iter([("runId".to_owned(), json!(id.to_string()))]);
+        if let Some(overlap) = self.overlap {
+            after.insert("overlap".to_owned(), json!(overlap.as_str()));
+        }
+        if let Some(org) = &self.org {
+            after.insert("orgId".to_owned(), json!(org.as_str()));
+        }
+        let action = if of.is_some() {
+            "run.rerun"
+        } else {
+            after.insert("payloadOverridden".to_owned(), json!(payload.is_some()));
+            "job.run_now"
+        };
+        Ok(Asked { id, now, payload, audit: self.context.entry(action, object, now, None, Some(&after)) })
+    }
+
+    fn decide(&self, view: &JobView, asked: &Asked) -> Result<JobChange, Invalid> {
+        let Context { parts, actor, .. } = &self.context;
+        parts.check_run_payload(&view.job.definition, asked.payload.as_ref())?;
+        change::expect_pending_room(view, 1, parts.options.max_pending_runs)?;
+        let request = plan::RunNow { id: asked.id, actor, payload: asked.payload.clone(), overlap: self.overlap };
+        change::run_now(view, &request, asked.now)
+    }
+}
+
+/// A run that is asked for.
+struct Asked {
+    id: RunId,
+    now: Timestamp,
+    payload: Option<Json>,
+    audit: AuditEntry,
 }
 
 impl IntoFuture for RunNowRequest {

@@ -7,6 +7,7 @@ use everbell_core::{InstanceId, Invalid, JobKey, JobStatus, Target, nearest};
 
 use jiff::Timestamp;
 
+use super::in_transaction::Reader;
 use crate::bell::Parts;
 use crate::clock::earlier;
 
@@ -112,27 +113,26 @@ impl Parts {
     /// Refuses a target that is unknown: neither this program nor a live instance serves it, the program does not say
     /// that it knows it, and no job has ever had it. A target that only its jobs know is not served at this moment.
     pub(super) async fn expect_known(&self, target: &Target) -> StoreResult<TargetStatus> {
+        self.expect_known_by(target, &mut Reader::Store(&*self.store)).await
+    }
+
+    /// Like `expect_known`, by what a transaction of the application sees.
+    pub(super) async fn expect_known_by(&self, target: &Target, reader: &mut Reader<'_>) -> StoreResult<TargetStatus> {
         if self.targets.get(target).is_some() {
             return Ok(TargetStatus::Served);
         }
         let mut known: BTreeSet<Target> = self.targets.names().cloned().collect();
-        known.extend(self.live_instances().await?.into_iter().flat_map(|instance| instance.targets));
+        let since = self.alive_since();
+        let live = reader.list_instances().await?.into_iter().filter(|instance| instance.heartbeat_at >= since);
+        known.extend(live.flat_map(|instance| instance.targets));
         if known.contains(target) {
             return Ok(TargetStatus::Served);
         }
-        if self.known.contains(target) || self.has_jobs_of(target).await? {
+        if self.known.contains(target) || reader.has_jobs_of(target).await? {
             return Ok(TargetStatus::Unserved);
         }
         known.extend(self.known.iter().cloned());
         Err(unknown(target, &known).into())
-    }
-
-    /// Whether any job has this target that is not retired.
-    async fn has_jobs_of(&self, target: &Target) -> StoreResult<bool> {
-        let status = vec![JobStatus::Active, JobStatus::Paused];
-        let filter = JobFilter { target: vec![target.clone()], status, ..JobFilter::default() };
-        let page = self.store.list_jobs(&filter, &PageRequest { limit: 1, after: None }).await?;
-        Ok(!page.items.is_empty())
     }
 
     /// Refuses a target that no live instance serves now.

@@ -6,6 +6,7 @@
 //! - [`observing`]: tracing and metrics.
 //! - [`shutdown`]: shutdown and deploys.
 //! - [`testing`]: testing time.
+//! - [`transactions`]: jobs and runs in your own transactions.
 
 pub mod choosing {
     #![doc = include_str!("choosing.md")]
@@ -29,4 +30,8 @@ pub mod shutdown {
 
 pub mod testing {
     #![doc = include_str!("testing.md")]
+}
+
+pub mod transactions {
+    #![doc = include_str!("transactions.md")]
 }

@@ -73,7 +73,7 @@ impl TestBell {
     /// # async fn test() -> Result<(), Box<dyn std::error::Error>> {
     /// let store = Arc::new(SqliteStore::open("/tmp/test.db".as_ref()).await?);
     /// let test = TestBell::start_on(Arc::clone(&store) as _, Everbell::builder(), "2027-01-01T00:00:00Z").await;
-    /// // The code under test calls `store.create_job_in(&mut transaction, …)`; `test.advance_to(…)` fires the job.
+    /// // The code under test calls `bell.jobs().create_in(&mut tx, &schedule)`; `test.advance_to(…)` fires the job.
     /// # Ok(())
     /// # }
     /// ```

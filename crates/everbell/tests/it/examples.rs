@@ -83,9 +83,44 @@ fn one_time_fires_once() {
 }
 
 #[test]
-fn axum_app_ends_in_order() {
-    let said = run("axum_app");
-    assert!(said.starts_with("listening on http://127.0.0.1:") && said.ends_with("\nstopped\n"), "{said}");
+fn transaction_reminds_of_what_was_committed() {
+    let said = run("transaction");
+    let wanted =
+        "reminding of order 1\nreminder-1 is retired\nreminder-2 has never been there\nreminder-3 is retired\n";
+    assert_eq!(said, wanted);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn axum_app_reminds_of_an_order_and_ends_in_order() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::net::TcpStream;
+    use std::process::Stdio;
+
+    use everbell_store::testing::TestDatabase;
+
+    fn ask(address: &str, what: &str) -> String {
+        let mut connection = TcpStream::connect(address).unwrap();
+        write!(connection, "{what} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    let database = TestDatabase::create().await;
+    let mut command = Command::new(example("axum_app"));
+    command.env("DATABASE_URL", database.url()).env_remove("EVERBELL_EXAMPLE_SECONDS");
+    let mut child = command.env_remove("EVERBELL_EXAMPLE_ADDRESS").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let address = lines.next().unwrap().strip_prefix("listening on http://").unwrap().to_owned();
+    assert!(ask(&address, "POST /orders/tea").ends_with("\r\n\r\n1\n"));
+    assert!(ask(&address, "POST /orders/milk").ends_with("\r\n\r\n2\n"));
+    assert!(ask(&address, "DELETE /orders/2").starts_with("HTTP/1.1 204 "));
+    assert!(ask(&address, "DELETE /orders/2").starts_with("HTTP/1.1 400 "), "it is retired already");
+    assert_eq!(lines.next().unwrap(), "reminding of order 1: tea");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(lines.collect::<Vec<_>>(), ["stopped"]);
+    assert!(child.wait().unwrap().success());
 }
 
 #[test]

@@ -215,9 +215,8 @@ async fn code_with_its_own_transactions_runs_on_sqlite() {
     for (key, commit) in [("kept", true), ("given-up", false)] {
         let at = "2027-01-01T02:15:00Z".parse().unwrap();
         let reminder = Schedule::once(key, at).target("nothing").retry(2, backoff);
-        let (job, audit) = test.jobs().by("ana").prepare(&reminder).await.unwrap();
         let mut tx = connection.begin_with("begin immediate").await.unwrap();
-        store.create_job_in(&mut tx, &job, &audit).await.unwrap();
+        test.jobs().by("ana").create_in(&mut tx, &reminder).await.unwrap();
         if commit { tx.commit().await.unwrap() } else { tx.rollback().await.unwrap() }
     }
     test.advance_to("2027-01-01T03:30:00Z").await;

@@ -262,6 +262,10 @@ impl ClusterStore for MemoryStore {
         })
     }
 
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn can_partition(&self) -> bool {
         self.can_partition.load(Ordering::Relaxed)
     }

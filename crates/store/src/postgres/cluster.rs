@@ -190,6 +190,10 @@ impl ClusterStore for PostgresStore {
         })
     }
 
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn can_partition(&self) -> bool {
         true
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::store::StoreResult;
-use sqlx::Connection;
-use tokio::sync::Notify;
+use sqlx::{Connection, PgPool};
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
 use super::floors::Floors;
-use super::hosts::Hosts;
+use super::given_pool::GivenPool;
+use super::hosts::{Hosts, Wanted};
 use super::pool::Connections;
 use super::pooler::{News, Pool, Session};
 use super::schema::{DEFAULT_SCHEMA, Schema};
@@ -125,6 +126,51 @@ impl PostgresStore {
             pool_of(&READ_SETTINGS, options.request_timeout, readers),
             pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, (others - readers).max(1)),
         );
+        PostgresStore::start(hosts, &schema, readers, loops, max_connections).await
+    }
+
+    /// Uses a pool of the application instead of connections of its own, with everything that the pool says: address, TLS,
+    /// `application_name` and size.
+    ///
+    /// - It borrows at most a half of the pool's connections at once, and at least one; the rest is always the
+    ///   application's. Each is borrowed for one short transaction. A pool of 6 or more is good: with fewer than 4, what
+    ///   people ask and the loops take turns on one connection, and each waits for the other.
+    /// - One more connection, beside the pool and with the same options, listens for notifications.
+    /// - Settings last until the end of a transaction, and no statement stays prepared, so sessions come back as they were.
+    ///   That costs a round trip or two for each verb: a store with connections of its own is faster.
+    /// - While the application holds all connections, everbell waits, and after some seconds reports that the database did
+    ///   not answer in time. A run whose lease cannot be extended for so long is lost, so give the pool room.
+    /// - After the pool is closed, every verb fails and says so. Stop everbell first.
+    pub async fn from_pool(pool: PgPool) -> StoreResult<PostgresStore> {
+        PostgresStore::from_pool_with(pool, &ConnectOptions::default()).await
+    }
+
+    /// Like [`PostgresStore::from_pool`], with options. `max_connections` is the number of connections that are borrowed at
+    /// once, at most as many as the pool has.
+    pub async fn from_pool_with(pool: PgPool, options: &ConnectOptions) -> StoreResult<PostgresStore> {
+        let schema = Arc::new(Schema::new(options.schema.as_deref().unwrap_or(DEFAULT_SCHEMA))?);
+        let size = (pool.options().get_max_connections() as usize).max(1);
+        let wanted = options.max_connections.map_or(size / 2, |count| count as usize);
+        let borrowed = wanted.clamp(1, size);
+        let [for_readers, for_loops] = permits(borrowed);
+        let hosts = Arc::new(Hosts::new(vec![(*pool.connect_options()).clone()], Wanted::Any, true));
+        let pool_of = |own: &[(&'static str, &str)], limit, permits| {
+            let connections = GivenPool::new(pool.clone(), permits);
+            Pool::given(connections, &settings(own, limit, true), limit, Arc::clone(&schema))
+        };
+        let readers = pool_of(&READ_SETTINGS, options.request_timeout, for_readers);
+        let loops = pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, for_loops);
+        // And the one that listens.
+        PostgresStore::start(hosts, &schema, readers, loops, borrowed + 1).await
+    }
+
+    async fn start(
+        hosts: Arc<Hosts>,
+        schema: &Schema,
+        readers: Pool,
+        loops: Pool,
+        max_connections: usize,
+    ) -> StoreResult<PostgresStore> {
         patiently(|| migrate::run(&readers)).await?;
         // One of each is there from the start, so that the first verbs do not meet a server that is full.
         for pool in [&readers, &loops] {
@@ -244,6 +290,17 @@ async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Ho
     })
     .await?;
     Ok(hosts)
+}
+
+/// The rights to borrow so many connections: for what people ask, and for the loops, which have the larger half. A single
+/// one is shared.
+fn permits(count: usize) -> [Arc<Semaphore>; 2] {
+    if count == 1 {
+        let shared = Arc::new(Semaphore::new(1));
+        return [Arc::clone(&shared), shared];
+    }
+    let readers = (count * 2 / 5).max(1);
+    [readers, count - readers].map(|count| Arc::new(Semaphore::new(count)))
 }
 
 /// A step of the start, again and again while the server has no connection left, or is starting.

@@ -216,8 +216,13 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    fn new(error: &sqlx::Error) -> Refusal {
-        let said = error.as_database_error().map_or_else(|| error.to_string(), |said| said.message().to_owned());
+    pub(super) fn new(error: &sqlx::Error) -> Refusal {
+        let said = match error {
+            sqlx::Error::Database(said) => said.message().to_owned(),
+            sqlx::Error::PoolClosed => "the application has closed the pool that it gave to everbell".to_owned(),
+            sqlx::Error::PoolTimedOut => "the pool of the application had no free connection in time".to_owned(),
+            other => other.to_string(),
+        };
         Refusal::find_in(error).cloned().unwrap_or(Refusal { code: code(error).map(Into::into), said })
     }
 

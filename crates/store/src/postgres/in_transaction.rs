@@ -1,14 +1,22 @@
 //! Jobs and runs that are written together with an application's own rows, in the application's transaction.
 
-use everbell_core::RunId;
+use async_trait::async_trait;
 use everbell_core::change::NewJob;
-use everbell_core::store::{AuditEntry, DecideFn, JobRef, StoreError, StoreResult, UnavailableReason};
+use everbell_core::store::{
+    AuditEntry, Changed, DecideFn, Deed, Instance, JobFilter, JobRef, JobRow, StoreError, StoreResult,
+    UnavailableReason,
+};
+use everbell_core::{OrgId, Run, RunId};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::connect::on;
 use super::job_changes::Wanted;
 use super::pooler::{News, Session};
+use super::statement::Statement;
 use super::{PostgresStore, audit, jobs};
+use crate::InTransaction;
+use crate::rows::{InstanceColumns, JobListColumns, RunColumns, readable};
 
 impl PostgresStore {
     /// Inserts a job within the caller's transaction: it is there when that commits, and never was if it does not.
@@ -22,13 +30,9 @@ impl PostgresStore {
         audit: &AuditEntry,
     ) -> StoreResult<()> {
         let what = format!("creating job `{}`", job.definition.key);
-        let written = async {
-            let mut tx = on(&what, Session::inside(connection, &self.pool)).await?;
-            jobs::insert_job(&mut tx, &what, job, audit).await?;
-            audit::insert_audit(&mut tx, audit).await?;
-            done(&what, tx).await
-        };
-        written.await.map_err(|error| self.name_the_database(error))
+        let mut inside = Box::new(self.inside(connection, &what).await?);
+        inside.insert_job(job, audit).await.map_err(|error| self.name_the_database(error))?;
+        inside.finish().await
     }
 
     /// Changes a job within the caller's transaction, such as [`run_now`](everbell_core::change::run_now), and returns
@@ -41,23 +45,33 @@ impl PostgresStore {
         audit: &AuditEntry,
     ) -> StoreResult<Vec<RunId>> {
         let what = format!("changing {}", audit.object);
-        let written = async {
-            let mut tx = on(&what, Session::inside(connection, &self.pool)).await?;
-            let wanted = Wanted { job, org: None, expected_revision: None };
-            let runs = self.decide_in(&mut tx, &what, wanted, decide, audit).await?.runs();
-            done(&what, tx).await?;
-            Ok(runs)
-        };
-        written.await.map_err(|error| self.name_the_database(error))
+        let mut inside = Box::new(self.inside(connection, &what).await?);
+        let changed = inside.change_job(job, None, None, decide, audit).await?;
+        inside.finish().await?;
+        Ok(changed.runs.iter().map(|run| run.id).collect())
+    }
+
+    /// Starts a part of the caller's transaction.
+    pub(crate) async fn inside<'a>(
+        &'a self,
+        connection: &'a mut PgConnection,
+        what: &'a str,
+    ) -> StoreResult<PostgresInside<'a>> {
+        let tx = on(what, Session::inside(connection, &self.pool)).await?;
+        Ok(PostgresInside { store: self, what, tx })
+    }
+
+    /// The address of the database without user and password, and the schema.
+    pub(crate) fn database(&self) -> String {
+        format!("{} with the schema `{}`", self.hosts, self.schema())
     }
 
     /// A caller's connection without our tables is most often one to another database.
     fn name_the_database(&self, error: StoreError) -> StoreError {
         match error {
             StoreError::Unavailable { what, reason: reason @ UnavailableReason::Schema, maybe_done, source } => {
-                let schema = self.schema();
-                let what =
-                    format!("{what}; is the connection to the database of this store, with the schema `{schema}`?");
+                let own = self.database();
+                let what = format!("{what}; is the connection to the database of this store, {own}?");
                 StoreError::Unavailable { what, reason, maybe_done, source }
             }
             other => other,
@@ -65,7 +79,94 @@ impl PostgresStore {
     }
 }
 
-/// Releases the savepoint. Instances are notified when the caller's transaction commits.
-async fn done(what: &str, tx: Session<'_>) -> StoreResult<()> {
-    on(what, tx.commit(News::Changes)).await
+/// A part of the application's transaction.
+pub(crate) struct PostgresInside<'a> {
+    store: &'a PostgresStore,
+    what: &'a str,
+    tx: Session<'a>,
+}
+
+impl PostgresInside<'_> {
+    async fn insert_job(&mut self, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
+        jobs::insert_job(&mut self.tx, self.what, job, audit).await?;
+        let deed = || Deed { job: Some(job.definition.id), ..Deed::default() };
+        audit::insert_audit_of(&mut self.tx, audit, deed).await
+    }
+
+    async fn row(&mut self, id: Uuid) -> StoreResult<JobRow> {
+        let query = sqlx::query_as(include_str!("sql/read_job_rows.sql")).bind(vec![id]);
+        let row: Option<JobListColumns> = on("reading a job", query.fetch_optional_on(&mut self.tx)).await?;
+        let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
+        let last_run = self.runs(row.last_run_id.as_slice()).await?.pop();
+        row.read(&self.store.known, last_run)
+    }
+
+    /// These runs, in this order.
+    async fn runs(&mut self, ids: &[Uuid]) -> StoreResult<Vec<Run>> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(ids.to_vec());
+        let mut rows: Vec<RunColumns> = on("reading runs", query.fetch_all_on(&mut self.tx)).await?;
+        rows.sort_by_key(|row| ids.iter().position(|id| *id == row.id));
+        rows.into_iter().map(RunColumns::read).collect()
+    }
+
+    async fn change(&mut self, wanted: Wanted<'_>, decide: &DecideFn<'_>, audit: &AuditEntry) -> StoreResult<Changed> {
+        let done = self.store.decide_in(&mut self.tx, self.what, wanted, decide, audit).await?;
+        let runs = self.runs(&done.new_ids()).await?;
+        let successor = match done.successor {
+            Some(id) => Some(self.row(id).await?),
+            None => None,
+        };
+        Ok(Changed { job: self.row(done.id).await?, successor, runs, gaps: done.gaps, pending: done.pending })
+    }
+}
+
+#[async_trait]
+impl InTransaction for PostgresInside<'_> {
+    async fn get_job(&mut self, job: &JobRef) -> StoreResult<JobRow> {
+        let found = async {
+            let id = jobs::find(&mut self.tx, job).await?;
+            self.row(id).await
+        };
+        found.await.map_err(|error| self.store.name_the_database(error))
+    }
+
+    async fn count_jobs(&mut self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+        let counted = jobs::count(&mut self.tx, filter, cap).await;
+        counted.map_err(|error| self.store.name_the_database(error))
+    }
+
+    async fn list_instances(&mut self) -> StoreResult<Vec<Instance>> {
+        let query = sqlx::query_as(include_str!("sql/list_instances.sql"));
+        let rows = on("listing instances", query.fetch_all_on(&mut self.tx)).await;
+        let rows: Vec<InstanceColumns> = rows.map_err(|error| self.store.name_the_database(error))?;
+        Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
+    }
+
+    async fn create_job(&mut self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow> {
+        let created = async {
+            self.insert_job(job, audit).await?;
+            self.row(job.definition.id.as_uuid()).await
+        };
+        created.await.map_err(|error| self.store.name_the_database(error))
+    }
+
+    async fn change_job(
+        &mut self,
+        job: &JobRef,
+        org: Option<&OrgId>,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        audit: &AuditEntry,
+    ) -> StoreResult<Changed> {
+        let changed = self.change(Wanted { job, org, expected_revision }, decide, audit).await;
+        changed.map_err(|error| self.store.name_the_database(error))
+    }
+
+    /// Releases the savepoint. Instances are notified when the caller's transaction commits.
+    async fn finish(self: Box<Self>) -> StoreResult<()> {
+        on(self.what, self.tx.commit(News::Changes)).await
+    }
 }

@@ -136,21 +136,17 @@ impl PostgresStore {
 
 /// The rows that a change wrote, to be read back.
 pub(super) struct Decided {
-    id: Uuid,
-    successor: Option<Uuid>,
+    pub(super) id: Uuid,
+    pub(super) successor: Option<Uuid>,
     wanted: Vec<Uuid>,
     inserted: HashSet<Uuid>,
-    gaps: Vec<Gap>,
-    pending: u64,
+    pub(super) gaps: Vec<Gap>,
+    pub(super) pending: u64,
 }
 
 impl Decided {
     /// The runs that are new, in the order of the plan.
-    pub(super) fn runs(&self) -> Vec<RunId> {
-        self.new_ids().into_iter().map(RunId::from_uuid).collect()
-    }
-
-    fn new_ids(&self) -> Vec<Uuid> {
+    pub(super) fn new_ids(&self) -> Vec<Uuid> {
         self.wanted.iter().copied().filter(|id| self.inserted.contains(id)).collect()
     }
 

@@ -66,11 +66,7 @@ impl JobStore for PostgresStore {
     }
 
     async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
-        check_cap(cap)?;
-        let query = sqlx::query_as(include_str!("sql/count_jobs.sql")).persistent(false);
-        let query = filtered(query, filter).bind(i64::from(cap));
-        let (jobs,): (i64,) = self.within("counting jobs", query.fetch_one_on(&self.pool)).await?;
-        Ok(jobs as u32)
+        count(&self.pool, filter, cap).await
     }
 
     async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
@@ -110,6 +106,15 @@ impl PostgresStore {
         let rows: Vec<RunColumns> = self.within("reading runs", query.fetch_all_on(&self.pool)).await?;
         Ok(rows.into_iter().map(|row| (row.id, row)).collect())
     }
+}
+
+/// How many jobs there are like this, up to `cap`.
+pub(super) async fn count(backend: impl Backend, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+    check_cap(cap)?;
+    let query = sqlx::query_as(include_str!("sql/count_jobs.sql")).persistent(false);
+    let query = filtered(query, filter).bind(i64::from(cap));
+    let (jobs,): (i64,) = on("counting jobs", query.fetch_one_on(backend)).await?;
+    Ok(jobs as u32)
 }
 
 /// The id of a job that is named somehow.

@@ -3,7 +3,8 @@
 //! The hot path is a handful of batched statements on few connections: arrays go in through `unnest`, a claim is one
 //! short transaction. Locks are taken in one order everywhere, `timers`, `active_runs`, `jobs`, so that no two verbs
 //! can wait for each other. Nothing depends on a session: no advisory locks, no temporary tables; `LISTEN` has its own
-//! connection and only wakes, so a pooler in transaction mode costs wake-ups and some speed, and nothing else.
+//! connection and only wakes, so a pooler in transaction mode costs wake-ups and some speed, and nothing else. For the same
+//! reason the connections can be borrowed from a pool of the application.
 
 mod access;
 mod audit;
@@ -11,6 +12,7 @@ mod cluster;
 mod connect;
 mod errors;
 mod floors;
+mod given_pool;
 pub(crate) mod hosts;
 mod in_transaction;
 mod job_changes;
@@ -35,6 +37,8 @@ mod statement;
 mod timers;
 pub(crate) mod upkeep;
 
+#[doc(no_inline)]
+pub use sqlx::PgPool;
 use tokio::sync::Notify;
 
 use crate::rows::Definitions;

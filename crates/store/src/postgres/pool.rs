@@ -30,7 +30,7 @@ use super::hosts::Hosts;
 
 /// How long the server may take to roll back what was given up. A connection that takes longer is closed, and the server
 /// ends it by itself: it notices that the client is gone, or that a transaction is idle.
-const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection that was idle for longer is pinged before its next use: something between may have forgotten it.
 const PING_AFTER: Duration = Duration::from_secs(30);
 /// How long a ping may take.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::stream::TryStreamExt;
 use sqlx::{AssertSqlSafe, Connection, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction};
 
+use super::given_pool::{GivenConnection, GivenPool};
 use super::hosts::code;
 use super::pool::{Connections, PooledConnection};
 use super::schema::Schema;
@@ -20,13 +21,21 @@ use crate::deadline::{Budget, Stage};
 /// Connections to take turns with.
 #[derive(Debug)]
 pub(super) struct Pool {
-    connections: Connections,
+    connections: Source,
     begin: SqlStr,
     /// How long a verb may take, from waiting for a connection to its commit.
     limit: Duration,
     /// Then statements have no name, and none stands alone.
     behind_pooler: bool,
     schema: Arc<Schema>,
+}
+
+/// The pool that connections come from.
+#[derive(Debug)]
+enum Source {
+    Own(Connections),
+    /// That of the application.
+    Given(GivenPool),
 }
 
 /// The notification that a transaction sends to every instance when it commits.
@@ -51,6 +60,7 @@ pub(super) struct Session<'t> {
 #[derive(Debug)]
 enum Work<'t> {
     Own(PooledConnection),
+    Given(GivenConnection),
     /// A part of the caller's transaction.
     Inside(Transaction<'t, Postgres>),
 }
@@ -58,7 +68,8 @@ enum Work<'t> {
 impl Pool {
     /// Connections that have their settings already.
     pub(super) fn direct(connections: Connections, limit: Duration, schema: Arc<Schema>) -> Pool {
-        Pool { connections, begin: "begin".into_sql_str(), limit, behind_pooler: false, schema }
+        let (connections, begin) = (Source::Own(connections), "begin".into_sql_str());
+        Pool { connections, begin, limit, behind_pooler: false, schema }
     }
 
     /// Behind a pooler in transaction mode, with these settings in each transaction.
@@ -68,10 +79,20 @@ impl Pool {
         limit: Duration,
         schema: Arc<Schema>,
     ) -> Pool {
-        let settings: Vec<String> =
-            settings.iter().map(|(name, value)| format!("; set local {name} = {value}")).collect();
-        let begin = AssertSqlSafe(format!("begin{}", settings.concat())).into_sql_str();
+        let (connections, begin) = (Source::Own(connections), begin_with("begin", settings));
         Pool { connections, begin, limit, behind_pooler: true, schema }
+    }
+
+    /// In the application's pool, with these settings in each transaction. Its sessions may have another default than the
+    /// isolation that the statements are written for.
+    pub(super) fn given(
+        connections: GivenPool,
+        settings: &[(&str, String)],
+        limit: Duration,
+        schema: Arc<Schema>,
+    ) -> Pool {
+        let begin = begin_with("begin isolation level read committed, read write", settings);
+        Pool { connections: Source::Given(connections), begin, limit, behind_pooler: true, schema }
     }
 
     pub(super) fn schema(&self) -> &Schema {
@@ -85,22 +106,39 @@ impl Pool {
     /// A transaction that may take this long as a whole.
     pub(super) async fn begin_within(&self, limit: Duration) -> sqlx::Result<Session<'static>> {
         let budget = Budget::new(limit);
-        let mut connection = budget.spend(Stage::Connecting, self.connections.acquire()).await?;
-        budget.spend(Stage::Sent, connection.begin(self.begin.clone())).await?;
-        let schema = Arc::clone(&self.schema);
-        Ok(Session { work: Work::Own(connection), unnamed: self.behind_pooler, budget, schema })
+        let begin = self.begin.clone();
+        let work = match &self.connections {
+            Source::Own(connections) => {
+                let mut connection = budget.spend(Stage::Connecting, connections.acquire()).await?;
+                budget.spend(Stage::Sent, connection.begin(begin)).await?;
+                Work::Own(connection)
+            }
+            Source::Given(connections) => {
+                let mut connection = budget.spend(Stage::Connecting, connections.acquire()).await?;
+                budget.spend(Stage::Sent, connection.begin(begin)).await?;
+                Work::Given(connection)
+            }
+        };
+        Ok(Session { work, unnamed: self.behind_pooler, budget, schema: Arc::clone(&self.schema) })
     }
 
     /// For one statement, which is its own transaction where it can be.
     async fn alone(&self) -> sqlx::Result<Session<'static>> {
-        if self.behind_pooler {
-            return self.begin().await;
-        }
+        let connections = match &self.connections {
+            Source::Own(connections) if !self.behind_pooler => connections,
+            _ => return self.begin().await,
+        };
         let budget = Budget::new(self.limit);
-        let connection = budget.spend(Stage::Connecting, self.connections.acquire()).await?;
+        let connection = budget.spend(Stage::Connecting, connections.acquire()).await?;
         let schema = Arc::clone(&self.schema);
         Ok(Session { work: Work::Own(connection), unnamed: false, budget, schema })
     }
+}
+
+/// The message that begins a transaction with these settings.
+fn begin_with(begin: &str, settings: &[(&str, String)]) -> SqlStr {
+    let settings: Vec<String> = settings.iter().map(|(name, value)| format!("; set local {name} = {value}")).collect();
+    AssertSqlSafe(format!("{begin}{}", settings.concat())).into_sql_str()
 }
 
 impl<'t> Session<'t> {
@@ -119,11 +157,10 @@ impl<'t> Session<'t> {
             News::Planned => Some(self.schema.planned()),
             News::Changes => Some(self.schema.changes()),
         };
+        let how = notify.map_or("commit".into_sql_str(), |[_, with_commit]| with_commit.clone());
         match self.work {
-            Work::Own(connection) => {
-                let how = notify.map_or("commit".into_sql_str(), |[_, with_commit]| with_commit.clone());
-                self.budget.spend(Stage::Sent, connection.end(how)).await
-            }
+            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
+            Work::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
             Work::Inside(mut transaction) => {
                 let done = async {
                     if let Some([notify, _]) = notify {
@@ -138,8 +175,10 @@ impl<'t> Session<'t> {
 
     /// Rolls back at once. What takes too long is closed in the background.
     pub(super) async fn rollback(self) -> sqlx::Result<()> {
+        let how = "rollback".into_sql_str();
         match self.work {
-            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end("rollback".into_sql_str())).await,
+            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
+            Work::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
             Work::Inside(transaction) => self.budget.spend(Stage::Sent, transaction.rollback()).await,
         }
     }
@@ -156,6 +195,7 @@ impl<'t> Session<'t> {
     fn connection(&mut self) -> &mut PgConnection {
         match &mut self.work {
             Work::Own(connection) => connection.connection(),
+            Work::Given(connection) => connection.connection(),
             Work::Inside(transaction) => transaction,
         }
     }

@@ -225,6 +225,10 @@ impl ClusterStore for SqliteStore {
         Ok(pruned)
     }
 
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn can_partition(&self) -> bool {
         false
     }

@@ -15,6 +15,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, Notify};
 
+use super::awaited_commits::AwaitedCommits;
 use super::fault_injection::Faults;
 use super::files::Files;
 use super::transaction::{Held, Line, Statement};
@@ -85,6 +86,8 @@ impl SqliteStore {
         file: Option<(PathBuf, Arc<Files>)>,
     ) -> SqliteStore {
         let (path, files) = file.unzip();
+        let wake = Arc::new(Notify::new());
+        let awaited = Arc::new(AwaitedCommits::new(readers.clone(), Arc::clone(&wake)));
         SqliteStore {
             options,
             writer: Mutex::new(None),
@@ -92,7 +95,8 @@ impl SqliteStore {
             path,
             files,
             known: Definitions::default(),
-            wake: Notify::new(),
+            wake,
+            awaited,
             faults: Faults::default(),
         }
     }
@@ -129,7 +133,7 @@ impl SqliteStore {
         }
     }
 
-    pub(super) fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         self.path.as_ref().map_or("a database in memory".to_owned(), |path| path.display().to_string())
     }
 

@@ -65,15 +65,9 @@ impl JobStore for SqliteStore {
     }
 
     async fn count_jobs(&self, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
-        check_cap(cap)?;
         let mut held = self.reader("counting jobs").await?;
         let mut tx = held.begin().await?;
-        if foreign_text(filter).is_some() {
-            return Ok(listed(&mut tx, filter, None, cap).await?.len() as u32);
-        }
-        let query = filtered(include_str!("sql/count_jobs.sql"), filter, lower_text(filter)).bind(cap);
-        let (jobs,): (u32,) = tx.one(query).await?;
-        Ok(jobs)
+        count(&mut tx, filter, cap).await
     }
 
     async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
@@ -113,6 +107,17 @@ pub(super) async fn runs_of(
     }
     let rows: Vec<RunColumns> = tx.all(sqlx::query(include_str!("sql/get_runs.sql")).bind(batch::ids(ids))).await?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
+}
+
+/// How many jobs there are like this, up to `cap`.
+pub(super) async fn count(tx: &mut Tx<'_>, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
+    check_cap(cap)?;
+    if foreign_text(filter).is_some() {
+        return Ok(listed(tx, filter, None, cap).await?.len() as u32);
+    }
+    let query = filtered(include_str!("sql/count_jobs.sql"), filter, lower_text(filter)).bind(cap);
+    let (jobs,): (u32,) = tx.one(query).await?;
+    Ok(jobs)
 }
 
 /// The id of a job that is named somehow.

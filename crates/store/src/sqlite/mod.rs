@@ -8,6 +8,7 @@
 
 mod access;
 mod audit;
+mod awaited_commits;
 pub(crate) mod backup;
 mod batch;
 mod cluster;
@@ -60,7 +61,9 @@ pub struct SqliteStore {
     /// `None` for a database in memory.
     files: Option<Arc<files::Files>>,
     known: Definitions,
-    wake: Notify,
+    wake: Arc<Notify>,
+    /// Writes in transactions of the application.
+    awaited: Arc<awaited_commits::AwaitedCommits>,
     faults: fault_injection::Faults,
 }
 

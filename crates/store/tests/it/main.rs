@@ -12,6 +12,7 @@ mod postgres;
 mod postgres_dead_rows;
 mod postgres_deadlock;
 mod postgres_failover;
+mod postgres_given_pool;
 mod postgres_own;
 mod postgres_pooler;
 mod postgres_proxy;

@@ -1,10 +1,9 @@
 //! Schedules a job in a transaction of the program's own pool, beside SeaORM on the same database.
 
 use std::error::Error;
-use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::{Everbell, PostgresStore, Schedule};
+use everbell::{Everbell, Schedule};
 use sea_orm::{ConnectionTrait, Database, Statement};
 use sqlx::PgPool;
 
@@ -18,14 +17,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let backend = orm.get_database_backend();
     orm.execute_raw(Statement::from_string(backend, "create table if not exists orders (id bigint)")).await?;
 
-    let store = Arc::new(PostgresStore::connect(&url).await?);
-    let bell = Everbell::builder().store(store.clone()).target("remind", remind).build().await?;
+    let bell = Everbell::builder().database(&url).target("remind", remind).build().await?;
     let schedule = Schedule::once("reminder-7", bell.now() + Duration::from_secs(60)).target("remind");
-    let (job, audit) = bell.jobs().by("web").prepare(&schedule).await?;
 
     let mut tx = pool.begin().await?;
     sqlx::query("insert into orders (id) values ($1)").bind(7_i64).execute(&mut *tx).await?;
-    store.create_job_in(&mut tx, &job, &audit).await?;
+    bell.jobs().by("web").create_in(&mut tx, &schedule).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -26,7 +26,12 @@ const PURE: Scope = Scope::NotIn(&["crates/core/src/", "crates/wire/src/"]);
 const BOUNDARIES: [Boundary; 9] = [
     Boundary {
         library: "sqlx",
-        scope: Scope::OnlyIn(&["crates/store/", "crates/bench/", "crates/everbell/tests/"]),
+        scope: Scope::OnlyIn(&[
+            "crates/store/",
+            "crates/bench/",
+            "crates/everbell/examples/",
+            "crates/everbell/tests/",
+        ]),
         reason: "storage is seen through the `Store` trait",
     },
     Boundary {
