@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use everbell_core::store::{Store, StoreError};
-use everbell_core::{Source, Target, nearest};
+use everbell_core::{App, Source, Target, nearest};
 
+use crate::app_name;
 use crate::bell::{Everbell, Parts};
 use crate::client::listed;
 use crate::clock::{Clock, DatabaseClock};
@@ -32,6 +33,7 @@ pub struct Builder {
     known: Vec<String>,
     schedules: Vec<Schedule>,
     source: Source,
+    app: Option<String>,
     removed: Removed,
     adopt: bool,
     options: EngineOptions,
@@ -61,6 +63,7 @@ struct Checked {
     known: BTreeSet<Target>,
     states: Arc<States>,
     schedules: Vec<Schedule>,
+    app: App,
 }
 
 impl Builder {
@@ -73,6 +76,7 @@ impl Builder {
             known: Vec::new(),
             schedules: Vec::new(),
             source: Source::Code,
+            app: None,
             removed: Removed::default(),
             adopt: false,
             options: EngineOptions::default(),
@@ -165,9 +169,21 @@ impl Builder {
         self
     }
 
-    /// Sets the owner of the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
+    /// Sets the kind of owner of the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
     pub fn source(mut self, source: Source) -> Builder {
         self.source = source;
+        self
+    }
+
+    /// Sets the name of this program, by which it owns the jobs that it declares. A sync changes, pauses and retires only
+    /// the jobs of its own name, so several programs can share a database. The guide
+    /// [`instances`](crate::guides::instances) says more.
+    ///
+    /// Choose one name for all instances and all deployments. The default is the name by which the program was started,
+    /// without its folder: a library cannot know the name of the crate that embeds it, and the name of the file itself
+    /// may hold a version, to which a stable name links. Executables that declare the same jobs need a common name.
+    pub fn app(mut self, name: impl Into<String>) -> Builder {
+        self.app = Some(name.into());
         self
     }
 
@@ -177,7 +193,9 @@ impl Builder {
         self
     }
 
-    /// Sets whether to take over jobs that another owner declared, the API or a configuration file: default no.
+    /// Sets whether to take over jobs that another owner declared, the API, a configuration file or another program:
+    /// default no. Two programs that declare the same job and both adopt it take it from each other at every start, so
+    /// leave this on only until the job has moved.
     pub fn adopt(mut self, adopt: bool) -> Builder {
         self.adopt = adopt;
         self
@@ -200,8 +218,8 @@ impl Builder {
     ///
     /// Reports all problems at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
-        let (parts, states, syncer) = self.open().await?;
-        let done = syncer.apply(&parts).await?;
+        let (parts, states) = self.open().await?;
+        let done = parts.syncer.apply(&parts).await?;
         let bell = Everbell::new(parts, done);
         states.set_bell(bell.downgrade());
         Ok(bell)
@@ -209,12 +227,12 @@ impl Builder {
 
     /// Returns what [`Builder::build`] would do with the declared jobs, without doing it. Migrates the schema.
     pub async fn plan(self) -> Result<SyncPlan, BuildError> {
-        let (parts, _, syncer) = self.open().await?;
-        Ok(syncer.plan(&parts).await?)
+        let (parts, _) = self.open().await?;
+        Ok(parts.syncer.plan(&parts).await?)
     }
 
-    async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>, Syncer), BuildError> {
-        let Checked { keeping, targets, known, states, schedules } = self.check()?;
+    async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>), BuildError> {
+        let Checked { keeping, targets, known, states, schedules, app } = self.check()?;
         let store = match keeping {
             Keeping::In(store) => store,
             Keeping::At(url) => everbell_store::connect(&url).await?,
@@ -224,9 +242,9 @@ impl Builder {
             None => Arc::new(DatabaseClock::start(&*store).await?),
         };
         let (options, events) = (self.options, Events::new(self.observers));
-        let parts = Parts { store, clock, targets, known, options, events };
-        let syncer = Syncer { schedules, source: self.source, removed: self.removed, adopt: self.adopt };
-        Ok((Arc::new(parts), states, syncer))
+        let syncer = Syncer::new(schedules, (self.source, app), self.removed, self.adopt);
+        let parts = Parts { store, clock, targets, known, options, events, syncer };
+        Ok((Arc::new(parts), states))
     }
 
     fn check(&mut self) -> Result<Checked, BuildError> {
@@ -238,6 +256,7 @@ impl Builder {
         if self.source == Source::Api {
             problems.push("schedules that are declared cannot be owned by `api`".to_owned());
         }
+        let app = app_name::check(self.app.as_deref(), &mut problems);
         problems.extend(self.options.problems().iter().map(ToString::to_string));
         let served = self.targets.iter().map(|target| &target.name);
         let names: BTreeSet<String> = served.chain(&self.known).cloned().collect();
@@ -245,8 +264,10 @@ impl Builder {
         let states = Arc::new(std::mem::take(&mut self.states));
         let targets = self.check_targets(&states, &mut problems);
         let schedules = self.check_schedules(&names, &targets, &mut problems);
-        match keeping {
-            Some(keeping) if problems.is_empty() => Ok(Checked { keeping, targets, known, states, schedules }),
+        match (keeping, app) {
+            (Some(keeping), Some(app)) if problems.is_empty() => {
+                Ok(Checked { keeping, targets, known, states, schedules, app })
+            }
             _ => Err(BuildError::Invalid(problems)),
         }
     }

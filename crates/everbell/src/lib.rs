@@ -89,6 +89,7 @@ pub mod client;
 pub mod clock;
 pub mod guides;
 
+mod app_name;
 mod bell;
 mod builder;
 mod engine;

@@ -2,6 +2,7 @@
 //!
 //! - [`crashes`]: what happens after a crash.
 //! - [`errors`]: errors and retries.
+//! - [`instances`]: many programs and instances on one database, and rolling deploys.
 //! - [`shutdown`]: shutdown and deploys.
 //! - [`testing`]: testing time.
 
@@ -11,6 +12,10 @@ pub mod crashes {
 
 pub mod errors {
     #![doc = include_str!("errors.md")]
+}
+
+pub mod instances {
+    #![doc = include_str!("instances.md")]
 }
 
 pub mod shutdown {
