@@ -130,12 +130,50 @@ pub struct Job {
     pub scope: Scope,
     /// Its owner.
     pub source: Source,
+    /// The declaration of the job in a program or a configuration file; null for other jobs, and for those that were not
+    /// synced since programs have names.
+    pub declaration: Option<JobDeclaration>,
     /// Grows with every change; also the `ETag`.
     pub revision: u64,
     /// Warnings about the schedule; only for a single job.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub warnings: Option<Vec<Warning>>,
+}
+
+/// The declaration of a job, as of the last sync.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobDeclaration {
+    /// Where it is declared.
+    pub source: Source,
+    /// The name of the program or server that declares it.
+    pub app: String,
+    /// The version that has the declared content.
+    pub version: u32,
+    /// Whether the job was edited since, and differs from its declaration. The edit stays until the declaration changes.
+    pub edited: bool,
+}
+
+impl JobDeclaration {
+    /// The place of the declaration, as in `This job is declared in code by billing`.
+    pub fn place(&self) -> String {
+        match self.source {
+            Source::Config => format!("in the configuration file of {}", self.app),
+            _ => format!("in code by {}", self.app),
+        }
+    }
+
+    /// The declaration of a job, if it has one.
+    pub fn of(job: &core::Job) -> Option<JobDeclaration> {
+        let record = job.state.declaration.as_ref()?;
+        Some(JobDeclaration {
+            source: job.definition.source.into(),
+            app: record.app.to_string(),
+            version: record.version,
+            edited: job.is_edited(),
+        })
+    }
 }
 
 /// The run that was scheduled last, in short.
@@ -285,6 +323,7 @@ impl From<&JobRow> for Job {
             labels: definition.labels.clone(),
             scope: definition.scope.into(),
             source: definition.source.into(),
+            declaration: JobDeclaration::of(job),
             revision: state.revision,
             warnings: None,
         }

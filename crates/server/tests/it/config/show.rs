@@ -88,6 +88,7 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          log.format\ttext\tdefault\n\
          log.level\tinfo\tdefault\n\
          metrics.per_job\tfalse\tdefault\n\
+         jobs.app\teverbell\tdefault\n\
          jobs.removed\tkeep\tdefault\n\
          jobs.adopt\tfalse\tdefault\n\
          target \"brief\": label\tbrief\teverbell.toml:12\n\
