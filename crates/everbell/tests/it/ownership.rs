@@ -1,8 +1,11 @@
 //! Several programs, releases and operators on one database: who decides what a declared job is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use everbell::clock::{BoxFuture, Clock, ClockStep};
 use everbell::core::Source;
+use everbell::core::store::{Store, StoreResult};
 use everbell::{Builder, Edit, Everbell, JobStatus, Removed, Schedule, StoreError};
 
 use crate::given::{Manual, Stored, at, daily, last_entry, nothing, on_every_store};
@@ -228,6 +231,64 @@ async fn a_rollback_wins_when_the_new_instances_are_gone(stored: Stored) {
     assert_eq!(bell.jobs().get("a").await.unwrap().job.definition.description, "old");
     let (_, plan) = synced(new()).await;
     assert!(plan.starts_with("! held         a v3"), "{plan}");
+}
+
+/// A clock whose sleepers wake when the test says so.
+#[derive(Debug)]
+struct Ticking {
+    manual: Arc<Manual>,
+    tick: tokio::sync::Notify,
+}
+
+impl Clock for Ticking {
+    fn now(&self) -> jiff::Timestamp {
+        self.manual.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.manual.monotonic()
+    }
+
+    fn sleep(&self, _: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.tick.notified())
+    }
+
+    fn anchor<'a>(&'a self, store: &'a dyn Store) -> BoxFuture<'a, StoreResult<Option<ClockStep>>> {
+        self.manual.anchor(store)
+    }
+
+    fn host_skew(&self) -> jiff::SignedDuration {
+        self.manual.host_skew()
+    }
+}
+
+#[tokio::test]
+async fn an_instance_that_was_held_syncs_when_the_newer_release_is_gone_without_a_restart() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+    synced(one(&stored, &clock, daily("a").description("old"))).await;
+    clock.set("13:00");
+    synced(one(&stored, &clock, daily("a").description("new"))).await;
+    let ticking = Arc::new(Ticking { manual: Arc::clone(&clock), tick: tokio::sync::Notify::new() });
+    let old = one(&stored, &clock, daily("a").description("old")).clock(Arc::clone(&ticking) as Arc<dyn Clock>);
+    let bell = old.build().await.unwrap();
+    assert_eq!(bell.synced().held().count(), 1);
+    let job = async || bell.jobs().get("a").await.unwrap().job.definition;
+    assert_eq!(job().await.description, "new");
+
+    let shutdown = async {
+        // The newer release is not seen any more. The bound only ends a test that fails.
+        clock.set("13:02");
+        let restored = async {
+            while job().await.description != "old" {
+                ticking.tick.notify_waiters();
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), restored).await.expect("it is synced again");
+        ticking.tick.notify_waiters();
+    };
+    bell.run_until(shutdown).await.unwrap();
+    assert_eq!((job().await.version, job().await.description.as_str()), (3, "old"));
 }
 
 #[tokio::test]
