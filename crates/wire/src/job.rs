@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::declaration::JobDeclaration;
 use crate::run::{RunStatus, millis_between};
 use crate::words::words;
 use crate::{Policies, Raw, Warning};
@@ -139,41 +140,6 @@ pub struct Job {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub warnings: Option<Vec<Warning>>,
-}
-
-/// The declaration of a job, as of the last sync.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct JobDeclaration {
-    /// Where it is declared.
-    pub source: Source,
-    /// The name of the program or server that declares it.
-    pub app: String,
-    /// The version that has the declared content.
-    pub version: u32,
-    /// Whether the job was edited since, and differs from its declaration. The edit stays until the declaration changes.
-    pub edited: bool,
-}
-
-impl JobDeclaration {
-    /// The place of the declaration, as in `This job is declared in code by billing`.
-    pub fn place(&self) -> String {
-        match self.source {
-            Source::Config => format!("in the configuration file of {}", self.app),
-            _ => format!("in code by {}", self.app),
-        }
-    }
-
-    /// The declaration of a job, if it has one.
-    pub fn of(job: &core::Job) -> Option<JobDeclaration> {
-        let record = job.state.declaration.as_ref()?;
-        Some(JobDeclaration {
-            source: job.definition.source.into(),
-            app: record.app.to_string(),
-            version: record.version,
-            edited: job.is_edited(),
-        })
-    }
 }
 
 /// The run that was scheduled last, in short.

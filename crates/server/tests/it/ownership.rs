@@ -1,5 +1,7 @@
 //! Jobs of configuration files: edits that survive a restart, the way back, and servers with files of their own.
 
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
 use serde_json::{Value, json};
 
 use crate::binary::{Ran, ran};

@@ -40,12 +40,6 @@ macro_rules! conformance_cases {
                 keys_are_ordered_by_their_bytes,
                 a_page_neither_repeats_nor_hides_jobs_when_others_come_and_go,
             }
-            declarations {
-                a_declaration_is_written_with_its_job_and_stays_in_the_next_version,
-                a_job_that_nobody_declares_has_no_declaration,
-                a_release_that_was_replaced_waits_while_the_other_is_running,
-                programs_and_sources_have_releases_of_their_own,
-            }
             change {
                 pausing_disarms,
                 pauses_that_end_are_told_earliest_first,

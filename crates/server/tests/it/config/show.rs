@@ -117,7 +117,7 @@ fn the_document_has_the_same_and_no_secret() {
     assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
     let shown = document(&ran.stdout);
     assert_eq!(shown["file"], "everbell.toml");
-    assert_eq!(shown["items"].as_array().unwrap().len(), 57);
+    assert_eq!(shown["items"].as_array().unwrap().len(), 58);
     assert_eq!(shown["items"][3], json!({"key": "server.role", "value": "scheduler", "source": "env EVERBELL_ROLE"}));
     assert_eq!(shown["items"][12]["value"], json!(["/api/v1", "/api/v2/admin/cron"]));
     assert_eq!(shown["items"][1]["value"], json!(null));

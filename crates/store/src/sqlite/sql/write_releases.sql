@@ -1,2 +1,1 @@
-insert into everbell_apps (source, app, releases) values (?1, ?2, ?3)
-on conflict (source, app) do update set releases = excluded.releases
+update everbell_apps set releases = ?3 where source = ?1 and app = ?2
