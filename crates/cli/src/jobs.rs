@@ -10,6 +10,7 @@ mod history;
 mod list;
 mod new_version;
 mod policy_args;
+mod restore_declaration;
 mod run;
 mod show;
 mod versions;
@@ -54,6 +55,11 @@ enum JobsCommand {
     /// Create the next version of a job; only the named fields change
     #[command(before_help = new_version::EXAMPLES)]
     NewVersion(new_version::NewVersionArgs),
+    /// Go back to the declaration of a job that was edited
+    ///
+    /// For a job that a program or a configuration file declares. Creates the next version, with the declared content.
+    #[command(before_help = restore_declaration::EXAMPLES)]
+    RestoreDeclaration(restore_declaration::RestoreDeclarationArgs),
     /// Pause a job; a reason is required
     #[command(before_help = actions::PAUSE_EXAMPLES)]
     Pause(actions::PauseArgs),
@@ -113,6 +119,7 @@ pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mu
         Some(JobsCommand::Create(args)) => create::run(args, now, output),
         Some(JobsCommand::Once(args)) => create::once(args, now, output),
         Some(JobsCommand::NewVersion(args)) => new_version::run(args, now, output),
+        Some(JobsCommand::RestoreDeclaration(args)) => restore_declaration::run(args, now, output),
         Some(JobsCommand::Pause(args)) => actions::pause(args, now, output),
         Some(JobsCommand::Resume(args)) => actions::resume(args, now, output),
         Some(JobsCommand::Run(args)) => run::run(args, now, output),

@@ -63,6 +63,11 @@ impl Jobs<'_> {
         self.0.post(&format!("{}/new-version", job(name))).json(patch)
     }
 
+    /// Goes back to the declaration of a job that was edited since a program or a configuration file declared it.
+    pub fn restore_declaration(self, name: &str, reason: Option<&str>) -> Call<wire::Job> {
+        self.0.post(&format!("{}/restore-declaration", job(name))).json(&ReasonRequest { reason })
+    }
+
     /// Retires a job. Its runs and versions stay.
     pub fn retire(self, name: &str, reason: Option<&str>) -> Call<wire::Job> {
         self.0.delete(&job(name)).reason(reason)

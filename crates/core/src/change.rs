@@ -3,6 +3,8 @@
 //! A store reads [`JobView`] under a lock, calls one of these functions, and commits the [`JobChange`] in the same
 //! transaction. So a pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
 
+mod declared;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,6 +19,8 @@ use crate::policy::Policies;
 use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::Spec;
+
+pub use declared::{record_declaration, restore_declaration};
 
 /// A job as it is, read under a lock.
 #[derive(Clone, Debug)]
@@ -299,7 +303,8 @@ pub fn new_version(
         }
         _ => last_plan(view, now),
     };
-    let JobState { pause, consecutive_failures, .. } = view.job.state.clone();
+    let JobState { pause, consecutive_failures, declaration, .. } = view.job.state.clone();
+    successor.state.declaration = declaration;
     let pending = if pause.is_some() && activate { PendingRuns::Release } else { PendingRuns::Leave };
     if !activate || pause.is_none() {
         successor.state.consecutive_failures = consecutive_failures;

@@ -254,6 +254,10 @@ text_id! {
     Target, "target"
 }
 text_id! {
+    /// The name of a program that declares jobs. It stays the same from one deployment to the next.
+    App, "app"
+}
+text_id! {
     /// A tenant.
     OrgId, "orgId"
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::declaration::Declaration;
 use crate::ids::{Invalid, JobId, JobKey, OrgId, Target};
 use crate::json::Json;
 use crate::policy::{Policies, words};
@@ -158,6 +159,9 @@ pub struct JobState {
     pub revision: u64,
     /// Failed runs since the last success.
     pub consecutive_failures: u32,
+    /// The last sync of a job that is declared in code or in a configuration file; missing for jobs that were not synced
+    /// since programs have names.
+    pub declaration: Option<Declaration>,
     /// The actor who changed it last.
     pub updated_by: String,
     /// When its state last changed.
@@ -186,6 +190,13 @@ pub struct Job {
     pub state: JobState,
 }
 
+impl Job {
+    /// Whether the job was edited since its declaration was synced, and differs from it.
+    pub fn is_edited(&self) -> bool {
+        self.state.declaration.as_ref().is_some_and(|declaration| declaration.is_edited(&self.definition))
+    }
+}
+
 /// The shortest and longest reason, in characters.
 const REASON_LENGTH: std::ops::RangeInclusive<usize> = 3..=500;
 
@@ -198,6 +209,7 @@ impl JobState {
             pause: None,
             revision: 1,
             consecutive_failures: 0,
+            declaration: None,
             updated_by: created_by.to_owned(),
             updated_at: now,
         }

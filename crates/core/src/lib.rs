@@ -42,6 +42,7 @@ mod zone;
 pub mod cron;
 mod spec;
 
+mod declaration;
 mod draft;
 mod failure;
 mod ids;
@@ -50,6 +51,7 @@ mod json;
 mod nearest;
 mod output;
 mod policy;
+mod release;
 mod run;
 
 pub mod change;
@@ -63,10 +65,11 @@ pub mod settle;
 
 pub mod store;
 
+pub use declaration::{Comparison, Declaration, DeclarationHash, compare};
 pub use draft::{Draft, Made, Timing};
 pub use failure::{EarlierAttempt, Failure, FailureCode, MAX_FAILURE_MESSAGE_BYTES};
 pub use ids::{
-    BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, entry_id, expect_visible, is_invisible,
+    App, BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, entry_id, expect_visible, is_invisible,
 };
 pub use jitter::fire_at;
 pub use job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer, Unschedulable};
@@ -77,6 +80,7 @@ pub use policy::{
     Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT,
     OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
 };
+pub use release::{ALIVE_FOR, Release, ReleaseId, ReleaseStatus, Releases, SEEN_EVERY};
 pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
 pub use spec::{Spec, SpecError, When};
 pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

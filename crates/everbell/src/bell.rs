@@ -1,20 +1,22 @@
 //! [`Everbell`]: everything together, ready to run.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 
-use everbell_core::Target;
 use everbell_core::store::{Instance, Store, StoreResult};
+use everbell_core::{SEEN_EVERY, Target};
 use jiff::Timestamp;
+use tracing::warn;
 
 use crate::builder::Builder;
 use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{EventStream, Events};
-use crate::sync::SyncPlan;
+use crate::sync::{SyncPlan, Syncer};
 use crate::targets::Targets;
 
 /// Durable cron inside of a program. Cheap to clone; all clones share one instance.
@@ -50,6 +52,8 @@ pub(crate) struct Parts {
     pub(crate) known: BTreeSet<Target>,
     pub(crate) options: EngineOptions,
     pub(crate) events: Events,
+    /// Syncs the declared jobs.
+    pub(crate) syncer: Syncer,
 }
 
 impl Everbell {
@@ -75,7 +79,10 @@ impl Everbell {
     /// It may be called again after it has ended, and several times at once: each call is a separate instance.
     pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         // A large future, which others are put into.
-        Box::pin(self.engine().run_until(shutdown)).await
+        tokio::select! {
+            ended = Box::pin(self.engine().run_until(shutdown)) => ended,
+            never = self.parts.keep_declared() => match never {},
+        }
     }
 
     /// Lists this process as an instance with these roles until `shutdown` resolves. It takes no work and serves no
@@ -85,7 +92,10 @@ impl Everbell {
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();
         let options = EngineOptions { roles, ..options.clone() };
         let engine = Engine::new(Arc::clone(store), Arc::clone(clock), Targets::default(), options, events.clone());
-        Box::pin(engine.announce_until(shutdown)).await;
+        tokio::select! {
+            () = Box::pin(engine.announce_until(shutdown)) => {}
+            never = self.parts.keep_declared() => match never {},
+        }
     }
 
     fn engine(&self) -> Engine {
@@ -163,6 +173,19 @@ impl Everbell {
     /// Returns the current time, which all instances on the same database share.
     pub fn now(&self) -> Timestamp {
         self.parts.clock.now()
+    }
+}
+
+impl Parts {
+    /// Says regularly that this release of the program is running, and repeats a sync that had to wait for another one.
+    async fn keep_declared(&self) -> Infallible {
+        while self.syncer.can_change() {
+            self.clock.sleep(SEEN_EVERY).await;
+            if let Err(error) = self.syncer.keep_up(self).await {
+                warn!(%error, "could not sync the declared jobs again; retrying");
+            }
+        }
+        std::future::pending().await
     }
 }
 

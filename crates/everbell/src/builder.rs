@@ -5,11 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use everbell_core::store::{Store, StoreError};
-use everbell_core::{Source, Target, nearest};
+use everbell_core::{App, Source, Target, nearest};
 #[cfg(feature = "postgres")]
 use everbell_store::postgres::{PgPool, PostgresStore};
 
+use crate::app_name;
 use crate::bell::{Everbell, Parts};
+use crate::build_error::BuildError;
 use crate::client::listed;
 use crate::clock::{Clock, DatabaseClock};
 use crate::engine::EngineOptions;
@@ -35,6 +37,7 @@ pub struct Builder {
     known: Vec<String>,
     schedules: Vec<Schedule>,
     source: Source,
+    app: Option<String>,
     removed: Removed,
     adopt: bool,
     options: EngineOptions,
@@ -67,6 +70,7 @@ struct Checked {
     known: BTreeSet<Target>,
     states: Arc<States>,
     schedules: Vec<Schedule>,
+    app: App,
 }
 
 impl Builder {
@@ -79,6 +83,7 @@ impl Builder {
             known: Vec::new(),
             schedules: Vec::new(),
             source: Source::Code,
+            app: None,
             removed: Removed::default(),
             adopt: false,
             options: EngineOptions::default(),
@@ -182,9 +187,21 @@ impl Builder {
         self
     }
 
-    /// Sets the owner of the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
+    /// Sets the kind of owner of the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
     pub fn source(mut self, source: Source) -> Builder {
         self.source = source;
+        self
+    }
+
+    /// Sets the name of this program, by which it owns the jobs that it declares. A sync changes, pauses and retires only
+    /// the jobs of its own name, so several programs can share a database. The guide
+    /// [`instances`](crate::guides::instances) says more.
+    ///
+    /// Choose one name for all instances and all deployments. The default is the name by which the program was started,
+    /// without its folder: a library cannot know the name of the crate that embeds it, and the name of the file itself
+    /// may hold a version, to which a stable name links. Executables that declare the same jobs need a common name.
+    pub fn app(mut self, name: impl Into<String>) -> Builder {
+        self.app = Some(name.into());
         self
     }
 
@@ -194,7 +211,9 @@ impl Builder {
         self
     }
 
-    /// Sets whether to take over jobs that another owner declared, the API or a configuration file: default no.
+    /// Sets whether to take over jobs that another owner declared, the API, a configuration file or another program:
+    /// default no. Two programs that declare the same job and both adopt it take it from each other at every start, so
+    /// leave this on only until the job has moved.
     pub fn adopt(mut self, adopt: bool) -> Builder {
         self.adopt = adopt;
         self
@@ -217,8 +236,8 @@ impl Builder {
     ///
     /// Reports all problems at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
-        let (parts, states, syncer) = self.open().await?;
-        let done = syncer.apply(&parts).await?;
+        let (parts, states) = self.open().await?;
+        let done = parts.syncer.apply(&parts).await?;
         let bell = Everbell::new(parts, done);
         states.set_bell(bell.downgrade());
         Ok(bell)
@@ -226,12 +245,12 @@ impl Builder {
 
     /// Returns what [`Builder::build`] would do with the declared jobs, without doing it. Migrates the schema.
     pub async fn plan(self) -> Result<SyncPlan, BuildError> {
-        let (parts, _, syncer) = self.open().await?;
-        Ok(syncer.plan(&parts).await?)
+        let (parts, _) = self.open().await?;
+        Ok(parts.syncer.plan(&parts).await?)
     }
 
-    async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>, Syncer), BuildError> {
-        let Checked { keeping, targets, known, states, schedules } = self.check()?;
+    async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>), BuildError> {
+        let Checked { keeping, targets, known, states, schedules, app } = self.check()?;
         let store = match keeping {
             Keeping::In(store) => store,
             Keeping::At(url) => everbell_store::connect(&url).await?,
@@ -243,9 +262,9 @@ impl Builder {
             None => Arc::new(DatabaseClock::start(&*store).await?),
         };
         let (options, events) = (self.options, Events::new(self.observers));
-        let parts = Parts { store, clock, targets, known, options, events };
-        let syncer = Syncer { schedules, source: self.source, removed: self.removed, adopt: self.adopt };
-        Ok((Arc::new(parts), states, syncer))
+        let syncer = Syncer::new(schedules, (self.source, app), self.removed, self.adopt);
+        let parts = Parts { store, clock, targets, known, options, events, syncer };
+        Ok((Arc::new(parts), states))
     }
 
     fn check(&mut self) -> Result<Checked, BuildError> {
@@ -257,6 +276,7 @@ impl Builder {
         if self.source == Source::Api {
             problems.push("schedules that are declared cannot be owned by `api`".to_owned());
         }
+        let app = app_name::check(self.app.as_deref(), &mut problems);
         problems.extend(self.options.problems().iter().map(ToString::to_string));
         let served = self.targets.iter().map(|target| &target.name);
         let names: BTreeSet<String> = served.chain(&self.known).cloned().collect();
@@ -264,8 +284,10 @@ impl Builder {
         let states = Arc::new(std::mem::take(&mut self.states));
         let targets = self.check_targets(&states, &mut problems);
         let schedules = self.check_schedules(&names, &targets, &mut problems);
-        match keeping {
-            Some(keeping) if problems.is_empty() => Ok(Checked { keeping, targets, known, states, schedules }),
+        match (keeping, app) {
+            (Some(keeping), Some(app)) if problems.is_empty() => {
+                Ok(Checked { keeping, targets, known, states, schedules, app })
+            }
             _ => Err(BuildError::Invalid(problems)),
         }
     }
@@ -343,53 +365,5 @@ impl fmt::Debug for Builder {
             .field("schedules", &self.schedules)
             .field("options", &self.options)
             .finish_non_exhaustive()
-    }
-}
-
-/// The reason why [`Builder::build`] failed.
-///
-/// Its debug form is its text, because a `main` that returns it shows that.
-#[non_exhaustive]
-pub enum BuildError {
-    /// The program asks for something impossible: all problems.
-    Invalid(Vec<String>),
-    /// The database could not be opened or read.
-    Store(StoreError),
-}
-
-impl From<StoreError> for BuildError {
-    fn from(error: StoreError) -> Self {
-        BuildError::Store(error)
-    }
-}
-
-impl fmt::Debug for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BuildError::Invalid(problems) => match problems.as_slice() {
-                [problem] => f.write_str(problem),
-                problems => {
-                    write!(f, "{} problems:", problems.len())?;
-                    problems.iter().try_for_each(|problem| write!(f, "\n- {problem}"))
-                }
-            },
-            BuildError::Store(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for BuildError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            BuildError::Invalid(_) => None,
-            // Its text is this one's already.
-            BuildError::Store(error) => error.source(),
-        }
     }
 }

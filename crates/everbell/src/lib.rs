@@ -89,7 +89,9 @@ pub mod client;
 pub mod clock;
 pub mod guides;
 
+mod app_name;
 mod bell;
+mod build_error;
 mod builder;
 mod engine;
 mod error;
@@ -113,7 +115,8 @@ pub use everbell_core as core;
 pub use jiff::{self, Timestamp, Zoned};
 
 pub use bell::Everbell;
-pub use builder::{BuildError, Builder};
+pub use build_error::BuildError;
+pub use builder::Builder;
 pub use client::{Explanation, Jobs, Orgs, Rows, RunNow, Runs};
 pub use engine::{EngineFailed, EngineOptions};
 pub use error::{IntoRunError, RunError};

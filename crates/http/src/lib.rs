@@ -44,7 +44,8 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use everbell_wire as wire;
 use everbell_wire::example::{
-    created_job, rescheduled_job, retired_job, skipped_job, tried_target, updated_job, written_org, written_override,
+    created_job, rescheduled_job, restored_job, retired_job, skipped_job, tried_target, updated_job, written_org,
+    written_override,
 };
 use serde_json::json;
 
@@ -100,6 +101,9 @@ fn job_routes() -> Vec<Route> {
             .details("An absent member keeps its value, `null` resets it. Unlike `updateJob`, this creates a version even if nothing differs.")
             .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
             .returns::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+        route(Method::POST, "/jobs/{jobId}/restore-declaration", Role(Admin), edits::restore_declaration).does("restoreJobDeclaration", "Go back to the declaration of a job").body("ReasonRequest", org_updates::WHY).revised()
+            .details("For a job that is declared in code or in a configuration file and was edited since: creates the next version, with the declared content. A pause stays.")
+            .returns::<wire::Job>(200, "The new version").example(&restored_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(get, "/jobs/{jobId}/orgs", Role(Viewer), org_jobs::of_job).does("listJobOrgs", "List the orgs of a job, and when it fires for each").query(org_jobs::OF_JOB)
             .returns::<wire::JobOrgs>(200, "A page of orgs").problems(&[NotFound]),
     ]

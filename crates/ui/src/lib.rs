@@ -145,6 +145,8 @@ fn action_pages() -> Vec<Page> {
         get("/jobs/{key}/skip-next", Role(Viewer), action::skip_next::show).query(action::for_org::QUERY),
         post("/jobs/{key}/skip-next", action::skip_next::send),
         post("/jobs/{key}/skip-next/preview", action::skip_next::show),
+        get("/jobs/{key}/restore-declaration", Role(Viewer), action::restore_declaration::show),
+        post("/jobs/{key}/restore-declaration", action::restore_declaration::send),
         get("/jobs/{key}/retire", Role(Viewer), action::retire::show),
         post("/jobs/{key}/retire", action::retire::send),
         get("/jobs/{key}/backfill", Role(Viewer), action::backfill::show).query(action::for_org::QUERY),

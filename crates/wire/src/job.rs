@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::declaration::JobDeclaration;
 use crate::run::{RunStatus, millis_between};
 use crate::words::words;
 use crate::{Policies, Raw, Warning};
@@ -130,6 +131,9 @@ pub struct Job {
     pub scope: Scope,
     /// Its owner.
     pub source: Source,
+    /// The declaration of the job in a program or a configuration file; null for other jobs, and for those that were not
+    /// synced since programs have names.
+    pub declaration: Option<JobDeclaration>,
     /// Grows with every change; also the `ETag`.
     pub revision: u64,
     /// Warnings about the schedule; only for a single job.
@@ -285,6 +289,7 @@ impl From<&JobRow> for Job {
             labels: definition.labels.clone(),
             scope: definition.scope.into(),
             source: definition.source.into(),
+            declaration: JobDeclaration::of(job),
             revision: state.revision,
             warnings: None,
         }

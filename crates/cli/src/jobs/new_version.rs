@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::definition_args::{DefinitionArgs, TimingArgs};
 use super::policy_args::{flags, put};
+use super::restore_declaration::warn_before_edit;
 use super::show::{fires, next_in_words, print_warnings};
 use crate::connection::RefusalContext;
 use crate::online::own_zone;
@@ -70,15 +71,12 @@ pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) ->
     let mut session = Session::new(&args.online, now, output)?;
     let jobs = session.client.jobs();
     let action = || format!("create a new version of job `{}`", args.job);
-    let takes_time = [&args.at, &args.timing.start_at, &args.timing.end_at].iter().any(|text| text.is_some());
-    let zone = match &named {
-        Some(zone) => zone.clone(),
-        // A time without an offset is in the zone of the job.
-        None if takes_time => {
-            own_zone(&session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document)
-        }
-        None => Zone::utc(),
-    };
+    // A mistake in the flags is reported without asking the server.
+    body(args, &Zone::utc(), named.is_some(), now)?;
+    let job = session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document;
+    warn_before_edit(&job);
+    // A time without an offset is in the zone of the job.
+    let zone = named.clone().unwrap_or_else(|| own_zone(&job));
     let body = body(args, &zone, named.is_some(), now)?;
     let answer = session.client.send(jobs.create_version(&args.job, &body)).with_action(action).or_list()?;
     let Some(created) = session.for_people(answer, |created| &created.job.job_key)? else { return Ok(Exit::Success) };

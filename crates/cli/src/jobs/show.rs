@@ -7,6 +7,7 @@ use everbell_wire::job::{JobStatus, ScheduleType, Scope};
 use jiff::Timestamp;
 
 use super::list::schedule;
+use super::restore_declaration::in_words as in_words_of;
 use crate::connection::{Connection, RefusalContext};
 use crate::error::warn;
 use crate::online::ZoneArgs;
@@ -58,7 +59,12 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     }
     session.out.flush()?;
     print_warnings(&job);
-    let next = if job.status == JobStatus::Paused { "jobs resume" } else { "runs list --job" };
+    let edited = job.declaration.as_ref().is_some_and(|declaration| declaration.edited);
+    let next = match job.status {
+        JobStatus::Paused => "jobs resume",
+        JobStatus::Active if edited => "jobs restore-declaration",
+        _ => "runs list --job",
+    };
     session.advise(&format!("next: everbell {next} {}", shell(&job.job_key)))?;
     Ok(Exit::Success)
 }
@@ -154,6 +160,7 @@ fn rows(job: &wire::Job, fires: &[Timestamp], zone: &Zone, session: &Session<'_>
     }
     let created = away(job.created_at, session.now);
     rows.push(("created", format!("by {}, {created}, source {}", job.created_by, job.source)));
+    rows.extend(job.declaration.as_ref().map(|declaration| ("declared", in_words_of(declaration))));
     rows.push(("id", job.id.clone()));
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), printable(&value)]).collect()
 }

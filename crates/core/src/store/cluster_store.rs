@@ -8,7 +8,9 @@ use super::{
     AuditEntry, ClockTrace, Counts, Instance, LeaseReport, PruneBefore, Pruned, Rearmed, StoreResult, StoreStatus,
     Wakeup,
 };
-use crate::ids::InstanceId;
+use crate::ids::{App, InstanceId};
+use crate::job::Source;
+use crate::release::{ReleaseId, ReleaseStatus, Releases};
 use crate::settle::Settling;
 
 verbs! {
@@ -39,6 +41,22 @@ verbs! {
 
         /// Asks an instance to take no more work, or to take work again.
         async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()>;
+
+        /// The releases of a program that were seen, the current one last; none of a program that never declared a job.
+        async fn releases(&self, source: Source, app: &App) -> StoreResult<Releases>;
+
+        /// Notes that an instance of this release was seen at `now`, and returns whether the release may change jobs, as
+        /// [`Releases::declare`] decides, in one transaction.
+        async fn declare_release(
+            &self,
+            source: Source,
+            app: &App,
+            release: &ReleaseId,
+            now: Timestamp,
+        ) -> StoreResult<ReleaseStatus>;
+
+        /// Notes that an instance of this release is running at `now`, as [`Releases::see`] does.
+        async fn see_release(&self, source: Source, app: &App, release: &ReleaseId, now: Timestamp) -> StoreResult<()>;
 
         /// Removes instances that sent no heartbeat since `before`.
         async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64>;

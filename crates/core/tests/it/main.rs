@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
 mod change;
+mod declaration;
 mod describe;
 mod fuzz;
 mod fuzz_check;

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::future::IntoFuture;
+use std::sync::Arc;
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::Missed;
@@ -295,6 +296,24 @@ impl Change<Editing> {
     /// Makes the new version active, even if the job is paused.
     pub fn activate(self) -> Change<Editing> {
         Change { verb: Editing { activate: true, ..self.verb }, ..self }
+    }
+}
+
+/// See [`Jobs::restore_declaration`].
+#[derive(Clone, Debug)]
+pub(super) struct RestoringDeclaration {
+    /// The version that the last sync wrote.
+    pub(super) declared: Arc<Definition>,
+    pub(super) id: JobId,
+}
+
+impl Verb for RestoringDeclaration {}
+
+impl Decide for RestoringDeclaration {
+    const ACTION: &'static str = "job.restore_declaration";
+
+    fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
+        change::restore_declaration(view, &self.declared, self.id, by, now)
     }
 }
 

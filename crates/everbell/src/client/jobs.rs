@@ -1,12 +1,14 @@
 //! [`Jobs`]: everything that is done with jobs.
 
 use everbell_core::change::{self, Edit, NewJob};
-use everbell_core::store::{AuditEntry, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult};
+use everbell_core::store::{
+    AuditEntry, Changed, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult,
+};
 use everbell_core::{Invalid, JobId, JobKey, Made, OrgId, Source, Target};
 use jiff::Timestamp;
 use tracing::warn;
 
-use super::changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping};
+use super::changes::{Change, Editing, Pausing, Rescheduling, RestoringDeclaration, Resuming, Retiring, Skipping};
 use super::in_transaction::Reader;
 use super::names::IntoJobRef;
 use super::org_updates::OrgUpdateStarted;
@@ -168,6 +170,34 @@ impl Jobs {
     pub fn new_version(&self, job: impl IntoJobRef, edit: Edit) -> Change<Editing> {
         let id = JobId::new(self.context.now(), random());
         Change::new(self.clone(), job, Editing { edit, id, activate: false })
+    }
+
+    /// Goes back to what the program or the configuration file declares, if the job was edited since: the next version has
+    /// the content that the last sync gave it. An operator's pause goes on. Refused for a job that was not edited, and for
+    /// one that is not declared.
+    pub async fn restore_declaration(&self, job: impl IntoJobRef) -> StoreResult<Changed> {
+        self.restore_declaration_if(job, None).await
+    }
+
+    /// Like [`Jobs::restore_declaration`], only if the job is still at this revision, if one is given; otherwise it fails
+    /// with [`StoreError::Stale`].
+    pub async fn restore_declaration_if(&self, job: impl IntoJobRef, revision: Option<u64>) -> StoreResult<Changed> {
+        let row = self.get(job).await?;
+        let key = &row.job.definition.key;
+        let declared = match &row.job.state.declaration {
+            Some(record) => {
+                let version = JobRef::Version(key.clone(), record.version);
+                self.context.parts.store.get_job(&version).await?.job.definition
+            }
+            // The decision refuses it.
+            None => row.job.definition.clone(),
+        };
+        let id = JobId::new(self.context.now(), random());
+        let change = Change::new(self.clone(), JobRef::Key(key.clone()), RestoringDeclaration { declared, id });
+        match revision {
+            Some(revision) => change.if_revision(revision).await,
+            None => change.await,
+        }
     }
 
     /// Moves the next fire, and only that.

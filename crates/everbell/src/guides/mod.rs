@@ -3,6 +3,7 @@
 //! - [`choosing`]: choosing everbell or not.
 //! - [`crashes`]: what happens after a crash.
 //! - [`errors`]: errors and retries.
+//! - [`instances`]: many programs and instances on one database, and rolling deploys.
 //! - [`observing`]: tracing and metrics.
 //! - [`shutdown`]: shutdown and deploys.
 //! - [`testing`]: testing time.
@@ -18,6 +19,10 @@ pub mod crashes {
 
 pub mod errors {
     #![doc = include_str!("errors.md")]
+}
+
+pub mod instances {
+    #![doc = include_str!("instances.md")]
 }
 
 pub mod observing {

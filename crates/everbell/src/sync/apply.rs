@@ -1,14 +1,20 @@
 //! Reads, diffs and writes, one job after the other.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use everbell_core::change::{self, JobView};
 use everbell_core::plan::Missed;
 use everbell_core::store::{DecideFn, JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
-use everbell_core::{JobId, JobKey, JobStatus, Made, Pause, Source};
+use everbell_core::{
+    App, Comparison, Declaration, DeclarationHash, JobId, JobKey, JobStatus, Made, Pause, ReleaseId, ReleaseStatus,
+    Source, compare,
+};
 use jiff::Timestamp;
+use tracing::{info, warn};
 
 use super::diff::{edit, first};
+use super::plan::owned_by;
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
 use crate::bell::Parts;
 use crate::builder::BuildError;
@@ -20,13 +26,17 @@ const PAGE_JOBS: u32 = 1_000;
 const NO_LONGER_DECLARED: &str = "no longer declared";
 
 /// Syncs schedules into a database.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Syncer {
     pub(crate) schedules: Vec<Schedule>,
-    /// The owner of the declared jobs: jobs of other owners are left alone.
+    /// The kind of owner of the declared jobs.
     pub(crate) source: Source,
+    /// The program that owns them: jobs of other owners are left alone.
+    pub(crate) app: App,
     pub(crate) removed: Removed,
     pub(crate) adopt: bool,
+    /// Whether the last sync has to be repeated, because another release of the program was running.
+    held: AtomicBool,
 }
 
 /// The declared and the existing jobs, read at one moment.
@@ -37,11 +47,22 @@ struct Seen {
 }
 
 impl Syncer {
+    pub(crate) fn new(schedules: Vec<Schedule>, (source, app): (Source, App), removed: Removed, adopt: bool) -> Syncer {
+        Syncer { schedules, source, app, removed, adopt, held: AtomicBool::new(false) }
+    }
+
+    /// Whether a sync can change something. A program that declares no job and removes none leaves the decision to others
+    /// of its name.
+    pub(crate) fn can_change(&self) -> bool {
+        !self.schedules.is_empty() || self.removed != Removed::Keep
+    }
+
     /// Returns the plan without carrying it out.
     pub(crate) async fn plan(&self, parts: &Parts) -> StoreResult<SyncPlan> {
         let (actor, seen) = (self.actor(), self.look(parts).await?);
+        let status = self.status(parts, &seen.release()).await?;
         let keys = seen.declared.keys().chain(seen.existing.keys().filter(|key| !seen.declared.contains_key(*key)));
-        let rules = self.rules(&actor);
+        let rules = self.rules(&actor, status);
         let steps = keys.filter_map(|key| {
             let action = diff(seen.declared.get(key), seen.existing.get(key), &rules)?;
             Some(SyncStep { key: key.clone(), action })
@@ -58,15 +79,58 @@ impl Syncer {
         if !conflicts.is_empty() {
             return Err(BuildError::Invalid(conflicts));
         }
+        if self.can_change() {
+            let release = self.release(parts)?;
+            parts.store.declare_release(self.source, &self.app, &release, parts.clock.now()).await?;
+        }
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
-            if step.action.is_change() {
+            if step.action.is_change() || matches!(step.action, SyncAction::Held { .. }) {
                 steps.extend(self.settle(parts, &step.key).await?);
             } else {
                 steps.push(step);
             }
         }
-        Ok(SyncPlan { steps })
+        let done = SyncPlan { steps };
+        let held = done.held().count();
+        self.held.store(held > 0, Ordering::Relaxed);
+        if held > 0 {
+            warn!(
+                app = %self.app,
+                jobs = held,
+                "a newer release of this program is running and keeps these jobs as it declares them; they are synced again \
+                 when its instances have ended",
+            );
+        }
+        Ok(done)
+    }
+
+    /// Says that this release is running. Syncs again if it had to wait for another one, which may be gone by now.
+    pub(crate) async fn keep_up(&self, parts: &Parts) -> Result<(), BuildError> {
+        let release = self.release(parts)?;
+        parts.store.see_release(self.source, &self.app, &release, parts.clock.now()).await?;
+        if !self.held.load(Ordering::Relaxed) || !self.status(parts, &release).await?.is_current() {
+            return Ok(());
+        }
+        let done = self.apply(parts).await?;
+        for step in done.steps.iter().filter(|step| step.action.is_change()) {
+            info!("{step}");
+        }
+        Ok(())
+    }
+
+    /// Returns whether this release may change jobs now. Writes nothing.
+    async fn status(&self, parts: &Parts, release: &ReleaseId) -> StoreResult<ReleaseStatus> {
+        if !self.can_change() {
+            return Ok(ReleaseStatus::Current);
+        }
+        let releases = parts.store.releases(self.source, &self.app).await?;
+        Ok(releases.declare(release, parts.clock.now()).1)
+    }
+
+    /// Everything that this program declares.
+    fn release(&self, parts: &Parts) -> StoreResult<ReleaseId> {
+        Ok(release_of(&self.declared(parts)?))
     }
 
     /// Syncs one job. If another instance is doing the same, it looks again.
@@ -88,14 +152,18 @@ impl Syncer {
         let schedule = self.schedules.iter().find(|schedule| schedule.key() == key.as_str());
         let declared = schedule.map(|schedule| self.declare(schedule, &actor, now)).transpose()?;
         let existing = find(parts, key).await?;
-        let Some(action) = diff(declared.as_ref(), existing.as_ref(), &self.rules(&actor)) else { return Ok(None) };
-        let write = Write { parts, key, actor: &actor, now };
+        // Asked again for each job: another release may have taken over meanwhile.
+        let status = self.status(parts, &self.release(parts)?).await?;
+        let rules = self.rules(&actor, status);
+        let Some(action) = diff(declared.as_ref(), existing.as_ref(), &rules) else { return Ok(None) };
+        let write = Write { parts, key, app: &self.app, actor: &actor, now };
         match (&action, &declared, &existing) {
             (SyncAction::Create { .. }, Some(wanted), last) => write.create(wanted, last.as_ref()).await?,
             (SyncAction::NewVersion { paused, .. }, Some(wanted), Some(row)) => {
                 write.new_version(wanted, row, !paused).await?;
             }
-            (SyncAction::Resume { .. }, _, Some(row)) => write.resume(row).await?,
+            (SyncAction::Record { .. }, Some(wanted), Some(row)) => write.record(wanted, row).await?,
+            (SyncAction::Resume { .. }, Some(wanted), Some(row)) => write.resume(wanted, row).await?,
             (SyncAction::Pause { .. }, _, Some(row)) => write.pause(row).await?,
             (SyncAction::Retire { .. }, _, Some(row)) => write.retire(row).await?,
             _ => {}
@@ -104,12 +172,7 @@ impl Syncer {
     }
 
     async fn look(&self, parts: &Parts) -> StoreResult<Seen> {
-        let (actor, now) = (self.actor(), parts.clock.now());
-        let mut declared = BTreeMap::new();
-        for schedule in &self.schedules {
-            let definition = self.declare(schedule, &actor, now)?;
-            declared.insert(definition.key.clone(), definition);
-        }
+        let declared = self.declared(parts)?;
         let mut existing = self.own_jobs(parts).await?;
         for key in declared.keys() {
             if !existing.contains_key(key)
@@ -119,6 +182,16 @@ impl Syncer {
             }
         }
         Ok(Seen { declared, existing })
+    }
+
+    /// The declared jobs by key, as they would be if they were created now.
+    fn declared(&self, parts: &Parts) -> StoreResult<BTreeMap<JobKey, Declared>> {
+        let (actor, now) = (self.actor(), parts.clock.now());
+        let declared = self.schedules.iter().map(|schedule| {
+            let definition = self.declare(schedule, &actor, now)?;
+            Ok((definition.key.clone(), definition))
+        });
+        declared.collect()
     }
 
     async fn own_jobs(&self, parts: &Parts) -> StoreResult<BTreeMap<JobKey, JobRow>> {
@@ -146,9 +219,21 @@ impl Syncer {
         format!("sync:{}", self.source)
     }
 
-    fn rules<'a>(&self, actor: &'a str) -> Rules<'a> {
-        Rules { source: self.source, actor, removed: self.removed, adopt: self.adopt }
+    fn rules<'a>(&'a self, actor: &'a str, status: ReleaseStatus) -> Rules<'a> {
+        let Syncer { source, app, removed, adopt, .. } = self;
+        Rules { source: *source, app, actor, removed: *removed, adopt: *adopt, status }
     }
+}
+
+impl Seen {
+    fn release(&self) -> ReleaseId {
+        release_of(&self.declared)
+    }
+}
+
+fn release_of(declared: &BTreeMap<JobKey, Declared>) -> ReleaseId {
+    let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::of(job))).collect();
+    ReleaseId::of(hashes.iter().map(|(key, hash)| (*key, hash)))
 }
 
 /// Whether another writer was faster, or the answer was lost: reading again shows the truth.
@@ -165,17 +250,27 @@ async fn find(parts: &Parts, key: &JobKey) -> StoreResult<Option<JobRow>> {
 }
 
 fn conflict(step: &SyncStep) -> String {
-    let owner = match &step.action {
-        SyncAction::Conflict { version, owner } => format!("version {version} is owned by {owner}"),
-        _ => String::new(),
+    let (owner, program) = match &step.action {
+        SyncAction::Conflict { version, owner, app } => {
+            (format!("version {version} is {}", owned_by(*owner, app.as_ref())), app.is_some())
+        }
+        _ => (String::new(), false),
     };
-    format!("schedule `{}` is there already: {owner}; take it over with `.adopt(true)`, or use another key", step.key)
+    // Two programs that each adopt would take the job from each other at every start.
+    let way_out = if program {
+        "use another key; if both are one program, give both the same `.app(…)`; if it moves here for good, take it over \
+         with `.adopt(true)`"
+    } else {
+        "take it over with `.adopt(true)`, or use another key"
+    };
+    format!("schedule `{}` is there already: {owner}; {way_out}", step.key)
 }
 
 /// A write about one job, which must not have changed since it was read.
 struct Write<'a> {
     parts: &'a Parts,
     key: &'a JobKey,
+    app: &'a App,
     actor: &'a str,
     now: Timestamp,
 }
@@ -186,6 +281,8 @@ impl Write<'_> {
             wanted.key.expect_visible()?;
         }
         let new = first(wanted, last);
+        let declaration = self.declaration(wanted, new.definition.version);
+        let new = new.declared(declaration);
         let after = facts(&new.definition, &new.state, new.next_run_at());
         let audit = audit_entry(self.actor, "job.create", self.object(), None, self.now, (None, Some(&after)));
         self.parts.store.create_job(&new, &audit).await?;
@@ -196,12 +293,28 @@ impl Write<'_> {
     async fn new_version(&self, wanted: &Declared, row: &JobRow, activate: bool) -> StoreResult<()> {
         let edit = edit(&row.job.definition, wanted);
         let (id, by, now) = (wanted.id, self.actor, self.now);
-        let decide = |view: &JobView| change::new_version(view, edit.clone(), id, activate, by, now);
+        let declaration = self.declaration(wanted, row.job.definition.version + 1);
+        let decide = |view: &JobView| {
+            Ok(change::new_version(view, edit.clone(), id, activate, by, now)?.declared(declaration.clone()))
+        };
         self.change(row, "job.new_version", None, &decide).await
     }
 
-    async fn resume(&self, row: &JobRow) -> StoreResult<()> {
-        let decide = |view: &JobView| change::resume(view, Missed::Skip, self.actor, self.now);
+    async fn record(&self, wanted: &Declared, row: &JobRow) -> StoreResult<()> {
+        let declaration = self.declaration(wanted, row.job.definition.version);
+        let decide = |view: &JobView| change::record_declaration(view, declaration.clone(), self.actor, self.now);
+        let reason = format!("declared by {}", self.app);
+        self.change(row, "job.declare", Some(&reason), &decide).await
+    }
+
+    async fn resume(&self, wanted: &Declared, row: &JobRow) -> StoreResult<()> {
+        // An edit stays an edit.
+        let is_edited = compare(&row.job, wanted) == Comparison::Edited;
+        let declaration = self.declaration(wanted, row.job.definition.version);
+        let decide = |view: &JobView| {
+            let change = change::resume(view, Missed::Skip, self.actor, self.now)?;
+            Ok(if is_edited { change } else { change.declared(declaration.clone()) })
+        };
         self.change(row, "job.resume", Some("declared again"), &decide).await
     }
 
@@ -226,6 +339,11 @@ impl Write<'_> {
         self.parts.events.publish_change(&changed);
         self.parts.follow_change(&changed).await;
         Ok(())
+    }
+
+    /// The record of this sync.
+    fn declaration(&self, wanted: &Declared, version: u32) -> Declaration {
+        Declaration::new(self.app.clone(), wanted).at_version(version)
     }
 
     fn object(&self) -> String {

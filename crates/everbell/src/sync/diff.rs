@@ -2,7 +2,9 @@
 
 use everbell_core::change::{self, Edit, JobView, NewJob};
 use everbell_core::store::JobRow;
-use everbell_core::{Definition, Job, JobStatus, Source, When};
+use everbell_core::{
+    App, Comparison, DeclarationHash, Definition, Job, JobStatus, ReleaseStatus, Source, When, compare,
+};
 use jiff::Timestamp;
 
 use super::Removed;
@@ -14,16 +16,31 @@ pub(crate) type Declared = Definition;
 /// The rules of a sync.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules<'a> {
-    /// The owner of the jobs.
+    /// The kind of owner of the jobs.
     pub(crate) source: Source,
+    /// The program that owns them.
+    pub(crate) app: &'a App,
     /// The actor who writes.
     pub(crate) actor: &'a str,
     pub(crate) removed: Removed,
     pub(crate) adopt: bool,
+    /// Whether this release of the program decides.
+    pub(crate) status: ReleaseStatus,
 }
 
-/// Decides the action for a key. `None` if it is neither declared nor there.
+/// Decides the action for a key. `None` if it is neither declared nor there. A release that another one replaced changes
+/// nothing.
 pub(crate) fn diff(declared: Option<&Declared>, existing: Option<&JobRow>, rules: &Rules<'_>) -> Option<SyncAction> {
+    let action = wanted_action(declared, existing, rules)?;
+    Some(match rules.status {
+        ReleaseStatus::Outdated { since } if action.is_change() => {
+            SyncAction::Held { version: existing.map(|row| row.job.definition.version), since }
+        }
+        ReleaseStatus::Outdated { .. } | ReleaseStatus::Current => action,
+    })
+}
+
+fn wanted_action(declared: Option<&Declared>, existing: Option<&JobRow>, rules: &Rules<'_>) -> Option<SyncAction> {
     match (declared, existing) {
         (None, None) => None,
         (None, Some(row)) => undeclared(&row.job, rules),
@@ -61,8 +78,10 @@ fn once(definition: &Definition) -> Option<Timestamp> {
 
 fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
     let Job { definition, state } = job;
-    let own = definition.source == rules.source;
-    let same = definition.content_hash() == wanted.content_hash();
+    let record = state.declaration.as_ref();
+    let own = definition.source == rules.source && record.is_none_or(|record| record.app == *rules.app);
+    let hash = record.map_or_else(|| DeclarationHash::of(definition), |record| record.hash.clone());
+    let same = hash == DeclarationHash::of(wanted);
     // The last writer is the one who retired it: nothing is written about a retired job.
     if own && same && state.updated_by != rules.actor {
         return SyncAction::StaysRetired { version: definition.version, by: state.updated_by.clone() };
@@ -73,22 +92,47 @@ fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
 fn living(wanted: &Declared, row: &JobRow, rules: &Rules<'_>) -> SyncAction {
     let Job { definition, state } = &row.job;
     let version = definition.version;
-    if definition.source != rules.source && !rules.adopt {
-        return SyncAction::Conflict { version, owner: definition.source };
+    let app = state.declaration.as_ref().map(|record| &record.app);
+    let same_source = definition.source == rules.source;
+    let is_foreign = !same_source || app.is_some_and(|app| app != rules.app);
+    if is_foreign && !rules.adopt {
+        return SyncAction::Conflict { version, owner: definition.source, app: app.cloned() };
     }
+    let is_own = same_source && app == Some(rules.app);
     let next_run_at = row.timer.as_ref().and_then(|timer| timer.next_run_at);
     let paused_here = state.pause.as_ref().is_some_and(|pause| pause.by == rules.actor);
-    let changed = changed(definition, wanted);
-    if changed.is_empty() {
-        if paused_here {
+    let paused_by = state.pause.as_ref().map(|pause| pause.by.clone());
+    match (compare(&row.job, wanted), is_own) {
+        (Comparison::Edited, true) if !paused_here => {
+            let (by, changed) = (definition.created_by.clone(), changed(definition, wanted));
+            return SyncAction::Edited { version, by, changed, next_run_at, paused_by };
+        }
+        (Comparison::Same | Comparison::Edited, true) | (Comparison::Same | Comparison::Unrecorded, _)
+            if paused_here && same_source =>
+        {
             return SyncAction::Resume { version };
         }
-        let paused_by = state.pause.as_ref().map(|pause| pause.by.clone());
-        return SyncAction::Unchanged { version, next_run_at, paused_by };
+        (Comparison::Same, true) => return SyncAction::Unchanged { version, next_run_at, paused_by },
+        (Comparison::Same | Comparison::Unrecorded, _) if same_source => {
+            return SyncAction::Record { version, app: app.cloned().filter(|_| !is_own), is_new: !is_own };
+        }
+        _ => {}
+    }
+    let mut changed = changed(definition, wanted);
+    if same_source && !is_own {
+        changed.push("app");
     }
     let paused = state.pause.is_some() && !paused_here;
     let next = next_after_edit(row, wanted, rules.actor, !paused);
-    SyncAction::NewVersion { from: version, changed, old_next_run_at: next_run_at, next_run_at: next, paused }
+    let replaces_edit_by = row.job.is_edited().then(|| definition.created_by.clone());
+    SyncAction::NewVersion {
+        from: version,
+        changed,
+        old_next_run_at: next_run_at,
+        next_run_at: next,
+        paused,
+        replaces_edit_by,
+    }
 }
 
 /// Returns the differences of the next version. An unchanged schedule keeps the anchor of a fixed rate.
@@ -124,6 +168,11 @@ fn undeclared(job: &Job, rules: &Rules<'_>) -> Option<SyncAction> {
     let version = definition.version;
     if definition.source != rules.source || state.status == JobStatus::Retired {
         return None;
+    }
+    match &state.declaration {
+        None => return Some(SyncAction::Unowned { version }),
+        Some(record) if record.app != *rules.app => return None,
+        Some(_) => {}
     }
     Some(match (rules.removed, state.status) {
         (Removed::Retire, _) => SyncAction::Retire { version },

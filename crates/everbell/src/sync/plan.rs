@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use everbell_core::{JobKey, Source};
+use everbell_core::{App, JobKey, Source};
 use jiff::Timestamp;
 
 /// The actions of a sync, in the order of the job keys.
@@ -38,7 +38,8 @@ pub enum SyncAction {
     NewVersion {
         /// The version that is retired.
         from: u32,
-        /// The parts that differ: `schedule`, `target`, `payload`, `policies`, `description`, `labels`, `source`.
+        /// The parts that differ: `schedule`, `target`, `payload`, `policies`, `description`, `labels`, `scope`,
+        /// `source`, and `app` for a job that no program or another one declared before.
         changed: Vec<&'static str>,
         /// When the old version would have fired.
         old_next_run_at: Option<Timestamp>,
@@ -46,6 +47,38 @@ pub enum SyncAction {
         next_run_at: Option<Timestamp>,
         /// Whether it stays paused.
         paused: bool,
+        /// The actor whose edit it replaces, because the declaration changed after the edit.
+        replaces_edit_by: Option<String>,
+    },
+    /// Leaves an edit alone: the declaration is the one that was synced last, and the job differs from it.
+    Edited {
+        /// The version.
+        version: u32,
+        /// The actor who edited it.
+        by: String,
+        /// The parts that differ from the declaration.
+        changed: Vec<&'static str>,
+        /// When it fires.
+        next_run_at: Option<Timestamp>,
+        /// The actor who paused it, if it is paused.
+        paused_by: Option<String>,
+    },
+    /// Records that this program declares a job, which is as declared already.
+    Record {
+        /// The version.
+        version: u32,
+        /// The program that declared it before, if that was another one.
+        app: Option<App>,
+        /// Whether the program had not declared the job before.
+        is_new: bool,
+    },
+    /// Changes nothing, because another release replaced this one and is running. The sync is repeated when no instance of
+    /// the other release is left.
+    Held {
+        /// The version, if there is one.
+        version: Option<u32>,
+        /// When the other release took over.
+        since: Timestamp,
     },
     /// Changes nothing.
     Unchanged {
@@ -94,6 +127,13 @@ pub enum SyncAction {
         version: u32,
         /// The owner.
         owner: Source,
+        /// The program that declares it.
+        app: Option<App>,
+    },
+    /// Leaves a job alone that was declared before programs had names, and that this program does not declare.
+    Unowned {
+        /// The version.
+        version: u32,
     },
 }
 
@@ -103,10 +143,14 @@ impl SyncAction {
         match self {
             SyncAction::Create { .. }
             | SyncAction::NewVersion { .. }
+            | SyncAction::Record { .. }
             | SyncAction::Resume { .. }
             | SyncAction::Pause { .. }
             | SyncAction::Retire { .. } => true,
             SyncAction::Unchanged { .. }
+            | SyncAction::Edited { .. }
+            | SyncAction::Held { .. }
+            | SyncAction::Unowned { .. }
             | SyncAction::StaysRetired { .. }
             | SyncAction::Past { .. }
             | SyncAction::Undeclared { .. }
@@ -124,6 +168,16 @@ impl SyncPlan {
     /// Returns the action for this job.
     pub fn get(&self, key: &str) -> Option<&SyncAction> {
         self.steps.iter().find(|step| step.key.as_str() == key).map(|step| &step.action)
+    }
+
+    /// Returns the jobs that were edited since they were declared, and stay so.
+    pub fn edited(&self) -> impl Iterator<Item = &SyncStep> {
+        self.steps.iter().filter(|step| matches!(step.action, SyncAction::Edited { .. }))
+    }
+
+    /// Returns the jobs that another release of the program keeps as they are.
+    pub fn held(&self) -> impl Iterator<Item = &SyncStep> {
+        self.steps.iter().filter(|step| matches!(step.action, SyncAction::Held { .. }))
     }
 
     /// Returns the jobs that belong to another owner: they block the whole sync.
@@ -149,11 +203,36 @@ impl fmt::Display for SyncStep {
             SyncAction::Create { version, next_run_at } => {
                 write!(f, "+ create       {key} v{version}, next {}", next(next_run_at))
             }
-            SyncAction::NewVersion { from, changed, old_next_run_at, next_run_at, paused } => {
+            SyncAction::NewVersion { from, changed, old_next_run_at, next_run_at, paused, replaces_edit_by } => {
                 let what = changed.join(", ");
                 let to = if *paused { "paused".to_owned() } else { next(next_run_at) };
                 let old = next(old_next_run_at);
-                write!(f, "~ new version  {key} v{from} -> v{} ({what}), next {old} -> {to}", from + 1)
+                write!(f, "~ new version  {key} v{from} -> v{} ({what}), next {old} -> {to}", from + 1)?;
+                replaces_edit_by.iter().try_for_each(|by| write!(f, ", replaces the edit by {by}"))
+            }
+            SyncAction::Edited { version, by, changed, next_run_at, paused_by } => {
+                let what = changed.join(", ");
+                write!(f, "! edited       {key} v{version} by {by}, edited since; the declaration differs ({what}), ")?;
+                match paused_by {
+                    Some(by) => write!(f, "paused by {by}"),
+                    None => write!(f, "next {}", next(next_run_at)),
+                }
+            }
+            SyncAction::Record { version, app: Some(app), .. } => {
+                write!(f, "~ take over    {key} v{version}, declared by {app} before")
+            }
+            SyncAction::Record { version, app: None, is_new: true } => {
+                write!(f, "~ take over    {key} v{version}, declared by no program by name before")
+            }
+            SyncAction::Record { version, app: None, is_new: false } => {
+                write!(f, "~ record       {key} v{version}, was edited to what is declared now")
+            }
+            SyncAction::Held { version, since } => {
+                let version = version.map_or_else(String::new, |version| format!(" v{version}"));
+                write!(f, "! held         {key}{version}, a newer release is running since {since}")
+            }
+            SyncAction::Unowned { version } => {
+                write!(f, "! unowned      {key} v{version}, no program declares it by name; retire it by hand")
             }
             SyncAction::Unchanged { version, paused_by: Some(by), .. } => {
                 write!(f, "= unchanged    {key} v{version}, paused by {by}")
@@ -169,9 +248,18 @@ impl fmt::Display for SyncStep {
             SyncAction::Pause { version } => write!(f, "- pause        {key} v{version}, no longer declared"),
             SyncAction::Retire { version } => write!(f, "- retire       {key} v{version}, no longer declared"),
             SyncAction::Undeclared { version } => write!(f, "! keep         {key} v{version}, no longer declared"),
-            SyncAction::Conflict { version, owner } => {
-                write!(f, "! conflict     {key} v{version}, owned by {owner}; allow to adopt it")
+            SyncAction::Conflict { version, owner, app } => {
+                write!(f, "! conflict     {key} v{version}, {}; allow to adopt it", owned_by(*owner, app.as_ref()))
             }
         }
+    }
+}
+
+/// Names the owner of a job.
+pub(super) fn owned_by(owner: Source, app: Option<&App>) -> String {
+    match (owner, app) {
+        (Source::Code, Some(app)) => format!("owned by the program `{app}`"),
+        (Source::Config, Some(app)) => format!("owned by the configuration file of `{app}`"),
+        (owner, _) => format!("owned by {owner}"),
     }
 }

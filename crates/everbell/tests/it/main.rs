@@ -23,6 +23,7 @@ mod observing;
 mod org_actions;
 mod orgs;
 mod orgs_year;
+mod ownership;
 mod payloads;
 mod run_actions;
 mod running;

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::jobs::{check_target, documented, etag, key_of, shown};
+use super::org_updates::WHY;
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, refuse};
 use everbell_wire::form::definition;
@@ -50,6 +51,14 @@ pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
         return shown(&request, StatusCode::OK, &before);
     }
     let Edited { changed, .. } = edit(&request).await?;
+    let row = changed.successor.as_ref().unwrap_or(&changed.job);
+    Ok(ApiResponse::ok(&documented(&request, row).await)?.header("etag", etag(row)))
+}
+
+/// Goes back to the declaration of a job that was edited.
+pub async fn restore_declaration(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let jobs = request.jobs_because(request.body(WHY).text("reason"));
+    let changed = jobs.restore_declaration_if(&request.job()?, request.if_match).await?;
     let row = changed.successor.as_ref().unwrap_or(&changed.job);
     Ok(ApiResponse::ok(&documented(&request, row).await)?.header("etag", etag(row)))
 }

@@ -219,23 +219,24 @@ fn unserved_target(target: &str) -> wire::Warning {
     wire::Warning { code: "unserved_target".to_owned(), detail, local_date: None, at: None }
 }
 
-/// A configuration file or a program declares the job, and its next start brings it back to what it declares.
+/// Warns that a configuration file or a program declares the job, unless it is as declared.
 pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
-    let declared = match row.job.definition.source {
-        Source::Api => return None,
-        Source::Config => {
-            "this job is declared in a configuration file; the next start reverts this change unless the file is changed too"
+    let declared = match (row.job.definition.source, wire::JobDeclaration::of(&row.job)) {
+        (_, Some(declaration)) if !declaration.edited => return None,
+        (Source::Api, _) => return None,
+        (_, Some(declaration)) => {
+            let place = declaration.place();
+            format!("this job is declared {place}; the change stays until its declaration changes: change it there too")
         }
-        Source::Code => {
-            "this job is declared by a program; its next start reverts this change unless the code is changed too"
+        (Source::Config, None) => {
+            "this job is declared in a configuration file; the next start reverts this change unless the file is changed too"
+                .to_owned()
+        }
+        (Source::Code, None) => {
+            "this job is declared by a program; its next start reverts this change unless the code is changed too".to_owned()
         }
     };
-    Some(wire::Warning {
-        code: "declared_elsewhere".to_owned(),
-        detail: declared.to_owned(),
-        local_date: None,
-        at: None,
-    })
+    Some(wire::Warning { code: "declared_elsewhere".to_owned(), detail: declared, local_date: None, at: None })
 }
 
 /// Warns that a job depends on a key without a current job.

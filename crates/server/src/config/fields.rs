@@ -139,6 +139,11 @@ const METRICS: &[Field] =
     &[optional("perJob", Kind::Flag, "Whether to export time series for each job, which can be many.")];
 
 const JOBS: &[Field] = &[
+    optional(
+        "app",
+        Kind::Text { min: 1, max: 200 },
+        "The name by which this server owns the jobs of its file. Servers with the same file share one, others need their own.",
+    ),
     optional("removed", Kind::Word(&["keep", "pause", "retire"]), "What to do with a job whose block was removed."),
     optional(
         "adopt",
@@ -244,7 +249,7 @@ pub(crate) fn defaults() -> Value {
         "retention": { "keep": "180d", "audit": "730d" },
         "log": { "format": "text", "level": "info" },
         "metrics": { "per_job": false },
-        "jobs": { "removed": "keep", "adopt": false },
+        "jobs": { "app": "everbell", "removed": "keep", "adopt": false },
     })
 }
 

@@ -19,6 +19,9 @@ use everbell_wire::form::{Form, parse_span};
 use everbell_wire::secret::Secret;
 use everbell_wire::time_input::shown;
 
+/// The name of a server that gives itself none. Replicas of a server share their file, and this name with it.
+const DEFAULT_APP: &str = "everbell";
+
 /// Makes types of the sections. What does not fit is noted, and something is put in its place.
 pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
     for (one, other) in ALTERNATIVES {
@@ -51,6 +54,7 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
         },
         metrics: MetricsSettings { per_job: form.flag("metrics.perJob") },
         jobs: JobsSettings {
+            app: form.text("jobs.app").unwrap_or(DEFAULT_APP).to_owned(),
             removed: match form.text("jobs.removed") {
                 Some("pause") => Removed::Pause,
                 Some("retire") => Removed::Retire,

@@ -99,8 +99,10 @@ pub(crate) struct MetricsSettings {
 }
 
 /// `[jobs]`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobsSettings {
+    /// The name by which the server owns the jobs of its file.
+    pub(crate) app: String,
     pub(crate) removed: Removed,
     pub(crate) adopt: bool,
 }

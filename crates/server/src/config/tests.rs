@@ -92,6 +92,7 @@ fn every_section_is_read() {
         [metrics]
         per_job = true
         [jobs]
+        app = "reports"
         removed = "retire"
         adopt = true
         "#,
@@ -116,6 +117,7 @@ fn every_section_is_read() {
         (logs::Format::Json, "everbell=debug,warn")
     );
     assert_eq!((config.jobs.removed, config.jobs.adopt, config.metrics.per_job), (Removed::Retire, true, true));
+    assert_eq!(config.jobs.app, "reports");
     assert_eq!(shown(&config, "engine.poll"), (&Value::from("1s"), "a.toml:19".to_owned()));
 }
 

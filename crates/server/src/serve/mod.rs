@@ -12,7 +12,7 @@ mod warnings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::{BuildError, Everbell, Source, StoreError};
+use everbell::{BuildError, Everbell, Source, StoreError, SyncAction};
 use everbell_core::store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -138,6 +138,7 @@ async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Res
         .store(Arc::new(Timed::new(store, metrics)))
         .options(config.engine.clone())
         .source(Source::Config)
+        .app(&config.jobs.app)
         .removed(config.jobs.removed)
         .adopt(config.jobs.adopt)
         .schedules(config.schedules.iter().cloned());
@@ -155,8 +156,12 @@ async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Res
     let bell =
         builder.observe(move |event| observer.observe(event)).build().await.map_err(|error| cannot_build(&error))?;
     for step in &bell.synced().steps {
-        if step.action.is_change() {
-            tracing::info!("{step}");
+        match &step.action {
+            action if action.is_change() => tracing::info!("{step}"),
+            SyncAction::Edited { .. } | SyncAction::Held { .. } | SyncAction::Unowned { .. } => {
+                tracing::warn!("{step}");
+            }
+            _ => {}
         }
     }
     Ok(bell)
@@ -165,7 +170,7 @@ async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Res
 fn cannot_build(error: &BuildError) -> CliError {
     let hint = match error {
         BuildError::Invalid(problems) if problems.iter().any(|problem| problem.contains("is owned by")) => {
-            "rename the job, or set `adopt = true` in `[jobs]`"
+            "rename the job, give servers with different files an `app` of their own in `[jobs]`, or set `adopt = true` there"
         }
         BuildError::Invalid(_) => "`everbell config check` lists all problems",
         BuildError::Store(StoreError::Unavailable { .. }) => {

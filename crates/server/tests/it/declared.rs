@@ -280,7 +280,7 @@ fn jobs_of_the_configuration_are_left_to_it() {
     write(&server, &own.replace("@daily", "@hourly"));
     let refused = jobs(&server, &["apply", "-f", "jobs.toml", "--yes"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(5), ""));
-    let told = "warning: job `mine` is declared by the config of the server and differs: change it there\n\
+    let told = "warning: job `mine` is declared by the config of `everbell` and differs: change it there\n\
                 nothing was changed\n";
     assert_eq!(refused.stderr, told);
     write(&server, &own.replace("mine", "other"));

@@ -13,6 +13,7 @@ mod embed;
 mod halfway;
 mod host;
 mod killed;
+mod ownership;
 mod readme;
 mod server;
 mod serving;

@@ -1,6 +1,6 @@
-//! The cases about orgs, lost runs, pauses, versions and sessions, for the list of all cases.
+//! The cases about declarations, orgs, lost runs, pauses, versions and sessions, for the list of all cases.
 
-/// Adds the cases about orgs, lost runs, pauses, versions and sessions to those that it is given, and hands all of
+/// Adds the cases about declarations, orgs, lost runs, pauses, versions and sessions to those that it is given, and hands all of
 /// them to a macro.
 #[doc(hidden)]
 #[macro_export]
@@ -8,6 +8,12 @@ macro_rules! conformance_cases_of_orgs {
     ([$($then:tt)+] { $($given:tt)* } $($others:tt)*) => {
         $($then)+! { { $($given)* }
             $($others)*
+            declarations {
+                a_declaration_is_written_with_its_job_and_stays_in_the_next_version,
+                a_job_that_nobody_declares_has_no_declaration,
+                a_release_that_was_replaced_waits_while_the_other_is_running,
+                programs_and_sources_have_releases_of_their_own,
+            }
             lost_runs {
                 earlier_attempts_are_remembered_in_their_order,
                 a_run_in_its_first_attempt_has_no_earlier_one,

@@ -9,7 +9,9 @@ use everbell_core::store::{
     ActiveCount, AuditEntry, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, JobCount, LeaseReport,
     PruneBefore, Pruned, Rearmed, StoreError, StoreResult, StoreStatus, Wakeup,
 };
-use everbell_core::{InstanceId, JobStatus, Run, RunId, RunStatus, Timer};
+use everbell_core::{
+    App, InstanceId, JobStatus, ReleaseId, ReleaseStatus, Releases, Run, RunId, RunStatus, Source, Timer,
+};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -115,6 +117,34 @@ impl ClusterStore for MemoryStore {
             let known = state.instances.len();
             state.instances.retain(|_, instance| instance.heartbeat_at >= micros(before));
             Ok((known - state.instances.len()) as u64)
+        })
+    }
+
+    async fn releases(&self, source: Source, app: &App) -> StoreResult<Releases> {
+        self.with(|state| Ok(state.releases.get(&(source.as_str(), app.clone())).cloned().unwrap_or_default()))
+    }
+
+    async fn declare_release(
+        &self,
+        source: Source,
+        app: &App,
+        release: &ReleaseId,
+        now: Timestamp,
+    ) -> StoreResult<ReleaseStatus> {
+        self.with(|state| {
+            let stored = state.releases.entry((source.as_str(), app.clone())).or_default();
+            let (releases, status) = stored.declare(release, micros(now));
+            *stored = releases;
+            Ok(status)
+        })
+    }
+
+    async fn see_release(&self, source: Source, app: &App, release: &ReleaseId, now: Timestamp) -> StoreResult<()> {
+        self.with(|state| {
+            if let Some(stored) = state.releases.get_mut(&(source.as_str(), app.clone())) {
+                *stored = stored.see(release, micros(now));
+            }
+            Ok(())
         })
     }
 

@@ -9,8 +9,8 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 use everbell_core::store::{AuditEntry, Deed, Instance, Session, Token};
 use everbell_core::{
-    ActiveRun, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId,
-    Run, RunId, RunStatus, Timer, storable_text,
+    ActiveRun, App, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun,
+    OrgId, Releases, Run, RunId, RunStatus, Timer, storable_text,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -52,6 +52,8 @@ pub(super) struct State {
     pub(super) sessions: BTreeMap<Uuid, StoredSession>,
     pub(super) audit: BTreeMap<Uuid, AuditEntry>,
     pub(super) requests: BTreeMap<String, StoredRequest>,
+    /// By source and program.
+    pub(super) releases: BTreeMap<(&'static str, App), Releases>,
     pub(super) trusted_at: Option<Timestamp>,
 }
 

@@ -28,6 +28,7 @@ mod plans;
 mod pool;
 mod pooler;
 mod rearm;
+mod releases;
 mod run_lists;
 mod run_statistics;
 mod runs;

@@ -40,6 +40,7 @@ macro_rules! bind_job {
             .bind(c.consecutive_failures)
             .bind(c.updated_by)
             .bind(c.updated_at)
+            .bind(c.declaration)
     }};
 }
 
@@ -77,6 +78,7 @@ macro_rules! bind_job_state {
             .bind(state.consecutive_failures as i32)
             .bind(state.updated_by.clone())
             .bind($crate::micros::Micros::from(state.updated_at))
+            .bind(state.declaration.as_ref().map($crate::rows::declarations::write))
     }};
 }
 

@@ -12,7 +12,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::definitions::Definitions;
-use super::{TimerColumns, corrupt, policies, word};
+use super::{TimerColumns, corrupt, declarations, policies, word};
 use crate::micros::Micros;
 
 /// A job as it is stored.
@@ -47,6 +47,7 @@ pub(crate) struct JobColumns {
     pub(crate) paused_until: Option<Micros>,
     pub(crate) revision: i64,
     pub(crate) consecutive_failures: i32,
+    pub(crate) declaration: Option<String>,
     pub(crate) updated_by: String,
     pub(crate) updated_at: Micros,
 }
@@ -120,6 +121,7 @@ impl JobColumns {
             pause,
             revision: super::count(self.revision),
             consecutive_failures: u32::try_from(self.consecutive_failures).unwrap_or(0),
+            declaration: self.declaration.as_deref().map(declarations::read).transpose()?,
             updated_by: self.updated_by,
             updated_at: self.updated_at.into(),
         })
@@ -182,6 +184,7 @@ impl JobValues {
             paused_until: pause.and_then(|pause| pause.until).map(Into::into),
             revision: state.revision as i64,
             consecutive_failures: state.consecutive_failures as i32,
+            declaration: state.declaration.as_ref().map(declarations::write),
             updated_by: state.updated_by.clone(),
             updated_at: state.updated_at.into(),
         };

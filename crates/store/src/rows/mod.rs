@@ -5,6 +5,7 @@ mod batch;
 pub(crate) mod binds;
 mod by_position;
 mod counts;
+pub(crate) mod declarations;
 mod deed;
 mod definitions;
 mod due;

@@ -7,7 +7,7 @@ use everbell_core::store::{
     AuditEntry, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, LeaseReport, PruneBefore, Pruned,
     Rearmed, Session, StoreError, StoreResult, StoreStatus, Wakeup,
 };
-use everbell_core::{InstanceId, JobId, RunId};
+use everbell_core::{App, InstanceId, JobId, ReleaseId, ReleaseStatus, Releases, RunId, Source};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Connection;
 use uuid::Uuid;
@@ -114,6 +114,26 @@ impl ClusterStore for SqliteStore {
     async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
         let query = sqlx::query(include_str!("sql/remove_instances.sql")).bind(Micros::from(before));
         self.write("removing instances", query).await
+    }
+
+    async fn releases(&self, source: Source, app: &App) -> StoreResult<Releases> {
+        self.read_releases(source, app).await
+    }
+
+    async fn declare_release(
+        &self,
+        source: Source,
+        app: &App,
+        release: &ReleaseId,
+        now: Timestamp,
+    ) -> StoreResult<ReleaseStatus> {
+        let now = Micros::from(now).into();
+        self.change_releases(source, app, |releases| releases.declare(release, now)).await
+    }
+
+    async fn see_release(&self, source: Source, app: &App, release: &ReleaseId, now: Timestamp) -> StoreResult<()> {
+        let now = Micros::from(now).into();
+        self.change_releases(source, app, |releases| (releases.see(release, now), ())).await
     }
 
     async fn extend_leases(

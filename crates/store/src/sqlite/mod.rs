@@ -27,6 +27,7 @@ mod org_timers;
 mod orgs;
 mod outcomes;
 mod rearm;
+mod releases;
 mod run_lists;
 mod run_statistics;
 mod runs;

@@ -22,6 +22,12 @@ CREATE TABLE everbell_active_runs (
 ) strict, without rowid;
 CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id);
 CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, available_at) where status = 'pending';
+CREATE TABLE everbell_apps (
+  source   text not null check (source in ('api', 'config', 'code')),
+  app      text not null,
+  releases text not null,
+  primary key (source, app)
+) strict;
 CREATE TABLE everbell_audit (
   id     blob primary key not null,
   at     integer not null,
@@ -80,7 +86,8 @@ select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run
           order by o.next_run_at, o.org_id limit 1) end as next_org_run_at,
        case when j.scope = 'per_org' and j.status = 'active' then
          (select o.org_id from everbell_timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
-          order by o.next_run_at, o.org_id limit 1) end as next_org_id
+          order by o.next_run_at, o.org_id limit 1) end as next_org_id,
+       j.declaration
 from everbell_jobs j
 left join everbell_timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
 CREATE TABLE everbell_jobs (
@@ -117,7 +124,7 @@ CREATE TABLE everbell_jobs (
   revision             integer not null check (revision >= 1),
   consecutive_failures integer not null default 0 check (consecutive_failures >= 0),
   updated_by           text not null,
-  updated_at           integer not null,
+  updated_at           integer not null, declaration text,
   unique (job_key, version),
   check ((schedule_type = 'recurring') = (cron_expression is not null)),
   check ((schedule_type = 'one_time') = (run_at is not null)),

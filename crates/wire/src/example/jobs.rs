@@ -11,8 +11,8 @@ use crate::job::{JobStatus, ResumeAction, ScheduleType, Scope, Source};
 use crate::policies::Retry;
 use crate::run::RunStatus;
 use crate::{
-    Backfill, BackfillReport, BackfillSlot, Bulk, BulkItem, ChangedField, Fire, Fires, Job, LastRun, NewVersion,
-    Paused, Policies, Preview, Resumed, Resumption, StoppedBackfill, Superseded,
+    Backfill, BackfillReport, BackfillSlot, Bulk, BulkItem, ChangedField, Fire, Fires, Job, JobDeclaration, LastRun,
+    NewVersion, Paused, Policies, Preview, Resumed, Resumption, StoppedBackfill, Superseded,
 };
 
 impl Example for Job {
@@ -70,8 +70,22 @@ pub fn created_job() -> Job {
         labels: BTreeMap::from([("team".to_owned(), "sales".to_owned())]),
         scope: Scope::Global,
         source: Source::Api,
+        declaration: None,
         revision: 1,
         warnings: Some(Vec::new()),
+    }
+}
+
+/// Returns a job that went back to its declaration.
+pub fn restored_job() -> Job {
+    let declaration = JobDeclaration { source: Source::Code, app: "billing".to_owned(), version: 3, edited: false };
+    Job {
+        version: 3,
+        revision: 5,
+        source: Source::Code,
+        declaration: Some(declaration),
+        supersedes_job_id: Some(NEXT_JOB_ID.to_owned()),
+        ..Job::example()
     }
 }
 

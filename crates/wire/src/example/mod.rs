@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{Items, Page, Raw};
 
-pub use jobs::{created_job, rescheduled_job, retired_job, skipped_job, updated_job};
+pub use jobs::{created_job, rescheduled_job, restored_job, retired_job, skipped_job, updated_job};
 pub use orgs::{written_org, written_override};
 pub use runs::tried_target;
 

@@ -107,7 +107,8 @@ pub(super) fn carry_out(
     let conflicts: Vec<&Step> = steps.iter().filter(|step| step.action == Action::Conflict).collect();
     for step in &conflicts {
         let (key, owner) = (printable(&step.job_key), step.owner.as_deref().unwrap_or_default());
-        warn(format!("job `{key}` is declared by the {owner} of the server and differs: change it there"));
+        let app = step.app.as_deref().map_or_else(|| "the server".to_owned(), |app| format!("`{}`", printable(app)));
+        warn(format!("job `{key}` is declared by the {owner} of {app} and differs: change it there"));
     }
     let exit = if conflicts.is_empty() { Exit::Success } else { Exit::Conflict };
     let todo: Vec<&Step> =

@@ -27,6 +27,9 @@ pub(super) struct Step {
     /// The owner, if that is not the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<String>,
+    /// The program or server that declares it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) app: Option<String>,
     /// The body of the request: a new job, or a patch.
     #[serde(skip)]
     pub(super) body: Value,
@@ -74,6 +77,7 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
             next_run_at: None,
             new_next_run_at,
             owner: None,
+            app: None,
             body,
             revision: None,
         };
@@ -85,6 +89,7 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
     let mut changes = Vec::new();
     compare("", &current, &body, &mut changes);
     let owner = Some(&job.source).filter(|source| **source != Source::Api).map(ToString::to_string);
+    let app = job.declaration.as_ref().map(|declaration| declaration.app.clone());
     let action = match (&changes[..], &owner) {
         ([], _) => Action::Unchanged,
         (_, Some(_)) => Action::Conflict,
@@ -94,7 +99,7 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
     let was = existing_step(job, action);
     // A paused job has no next run, and an edit does not resume it.
     let next_run_at = if timed && job.status != JobStatus::Paused { new_next_run_at } else { was.next_run_at.clone() };
-    Step { changes, new_next_run_at: next_run_at, owner, body: patch, ..was }
+    Step { changes, new_next_run_at: next_run_at, owner, app, body: patch, ..was }
 }
 
 /// A step without changes for an existing job.
@@ -107,6 +112,7 @@ fn existing_step(job: &wire::Job, action: Action) -> Step {
         next_run_at: job.next_run_at.map(|at| at.to_string()),
         new_next_run_at: None,
         owner: None,
+        app: None,
         body: Value::Null,
         revision: Some(job.revision),
     }

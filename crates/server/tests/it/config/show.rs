@@ -88,6 +88,7 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          log.format\ttext\tdefault\n\
          log.level\tinfo\tdefault\n\
          metrics.per_job\tfalse\tdefault\n\
+         jobs.app\teverbell\tdefault\n\
          jobs.removed\tkeep\tdefault\n\
          jobs.adopt\tfalse\tdefault\n\
          target \"brief\": label\tbrief\teverbell.toml:12\n\
@@ -116,7 +117,7 @@ fn the_document_has_the_same_and_no_secret() {
     assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
     let shown = document(&ran.stdout);
     assert_eq!(shown["file"], "everbell.toml");
-    assert_eq!(shown["items"].as_array().unwrap().len(), 57);
+    assert_eq!(shown["items"].as_array().unwrap().len(), 58);
     assert_eq!(shown["items"][3], json!({"key": "server.role", "value": "scheduler", "source": "env EVERBELL_ROLE"}));
     assert_eq!(shown["items"][12]["value"], json!(["/api/v1", "/api/v2/admin/cron"]));
     assert_eq!(shown["items"][1]["value"], json!(null));

@@ -299,7 +299,11 @@ fn a_job_of_the_configuration_is_said_to_be_one() {
     let job = "[[job]]\njob_key = \"owned\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
     let server = Server::with(&format!("{TARGETS}{job}"));
     let page = Visitor::admin(&server).get("/jobs/owned/new-version");
-    assert!(page.text.contains("This job is declared in the server configuration"), "{}", page.text);
+    assert!(
+        page.text.contains("This job is declared <span dir=\"auto\">in the configuration file of everbell</span>"),
+        "{}",
+        page.text
+    );
 }
 
 #[test]

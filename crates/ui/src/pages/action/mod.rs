@@ -10,6 +10,7 @@ mod payload;
 mod quick;
 mod refusal;
 pub(crate) mod reschedule;
+pub(crate) mod restore_declaration;
 pub(crate) mod resume;
 pub(crate) mod retire;
 pub(crate) mod run_now;

@@ -1,5 +1,6 @@
 //! The first lines about a job: status, schedule, policies in words.
 
+use everbell_core::Source;
 use everbell_core::cron::WarningCode;
 use everbell_wire as wire;
 
@@ -31,7 +32,10 @@ pub(super) struct About {
     pub(super) labels: Vec<String>,
     pub(super) description: String,
     pub(super) warnings: Vec<String>,
-    pub(super) source: &'static str,
+    /// Where the job is declared, if it is.
+    pub(super) declared: Option<String>,
+    /// Whether it was edited since it was declared.
+    pub(super) edited: bool,
 }
 
 pub(super) struct LastRun {
@@ -95,9 +99,20 @@ impl About {
             labels: definition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             description: definition.description.clone(),
             warnings: warnings(subject, clock),
-            source: definition.source.as_str(),
+            declared: declared(job),
+            edited: job.is_edited(),
             schedule,
         }
+    }
+}
+
+/// Where a job is declared: `in code by billing`.
+pub(crate) fn declared(job: &everbell_core::Job) -> Option<String> {
+    match (job.definition.source, wire::JobDeclaration::of(job)) {
+        (Source::Api, _) => None,
+        (_, Some(declaration)) => Some(declaration.place()),
+        (Source::Config, None) => Some("in the configuration file of a server".to_owned()),
+        (Source::Code, None) => Some("in code by a program".to_owned()),
     }
 }
 

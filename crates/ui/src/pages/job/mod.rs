@@ -12,6 +12,7 @@ use everbell_core::Zone;
 use everbell_core::store::{AuditEntry, Page, PageRequest};
 
 use self::about::About;
+pub(crate) use self::about::declared;
 use self::history::HistoryCharts;
 use self::slots::{GapLine, SlotExplanation};
 use self::upcoming::UpcomingFire;

@@ -2,7 +2,6 @@
 
 use askama::Template;
 use axum::http::StatusCode;
-use everbell_core::Source;
 
 use super::draft::Draft;
 use super::form;
@@ -12,6 +11,7 @@ use super::simple::{DAYS, FREQUENCIES};
 use super::suggestions::{Suggestions, UpcomingJobs};
 use crate::markup::{Markup, escaped, render_inline_code};
 use crate::pages::action::{Refusal, Subject};
+use crate::pages::job::declared;
 use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section, badge};
 use everbell_http::problem::{self, Problem};
@@ -53,16 +53,10 @@ pub(super) struct Editing {
     /// The version and revision that the form was opened with, which guard against concurrent changes.
     seen: [(&'static str, String); 2],
     paused: bool,
-    /// The owner of the job, if it is declared elsewhere.
-    owner: Option<Owner>,
+    /// Where the job is declared, if it is.
+    declared: Option<String>,
     /// The job was changed in the meantime.
     stale: bool,
-}
-
-/// Where a job is declared, and who reads that when it starts.
-struct Owner {
-    declared_in: &'static str,
-    who: &'static str,
 }
 
 impl Editing {
@@ -75,11 +69,7 @@ impl Editing {
             seen: [("version", u64::from(definition.version)), ("revision", subject.revision)]
                 .map(|(name, now)| (name, request.sent(name).map_or_else(|| now.to_string(), str::to_owned))),
             paused: subject.row.job.state.pause.is_some(),
-            owner: match definition.source {
-                Source::Api => None,
-                Source::Config => Some(Owner { declared_in: "the server configuration", who: "the server" }),
-                Source::Code => Some(Owner { declared_in: "the code of a program", who: "the program" }),
-            },
+            declared: declared(&subject.row.job),
             stale,
         }
     }
