@@ -53,10 +53,12 @@ mod policy;
 mod run;
 
 pub mod change;
+pub mod enqueue;
 mod jitter;
 pub mod org;
 pub mod places;
 pub mod plan;
+pub mod purge;
 pub mod rearm;
 pub mod repair;
 pub mod settle;

@@ -140,7 +140,7 @@ pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
 pub use everbell_core::org::{Org, OrgWrite, OverrideWrite};
 pub use everbell_core::store::{
-    Bucket, Canceled, Changed, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, RecentRuns, RunFilter,
+    Bucket, Canceled, Changed, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, PurgedJob, RecentRuns, RunFilter,
     RunHistogram, RunSummary, StoreError, StoreResult, UnavailableReason,
 };
 pub use everbell_core::{

@@ -282,6 +282,10 @@ impl Schedule {
         self
     }
 
+    pub(crate) fn with_key(self, key: String) -> Schedule {
+        Schedule(Draft { key, ..self.0 })
+    }
+
     pub(crate) fn with_cron(self, expression: String) -> Schedule {
         Schedule(Draft { timing: Timing::Cron(expression), ..self.0 })
     }

@@ -88,6 +88,11 @@ verbs! {
         /// with an idempotency key, and sessions that have ended. A run is as old as the later of its slot and its end,
         /// so one of a backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks
         /// only briefly, and the caller waits between calls.
+        ///
+        /// A version of a one-time job goes with its timer when it was retired before `before.history` and nothing
+        /// refers to it any more: no run, no gap, and no current job that depends on its key. It stays as long as an
+        /// older version of its key is recurring, so that numbers of versions are not used again. The version that
+        /// superseded it supersedes none then. Those that were retired first go first; ties by id.
         async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned>;
 
         passed_through {

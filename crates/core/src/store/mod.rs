@@ -46,7 +46,7 @@ use jiff::Timestamp;
 pub use access_store::AccessStore;
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
-    Planned, PlannedRun, Pruned, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
+    Planned, PlannedRun, Pruned, PurgedJob, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};

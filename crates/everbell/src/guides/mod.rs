@@ -2,6 +2,7 @@
 //!
 //! - [`crashes`]: what happens after a crash.
 //! - [`errors`]: errors and retries.
+//! - [`queue`]: a queue as well as a clock.
 //! - [`shutdown`]: shutdown and deploys.
 //! - [`testing`]: testing time.
 
@@ -11,6 +12,10 @@ pub mod crashes {
 
 pub mod errors {
     #![doc = include_str!("errors.md")]
+}
+
+pub mod queue {
+    #![doc = include_str!("queue.md")]
 }
 
 pub mod shutdown {

@@ -22,6 +22,7 @@ mod org_actions;
 mod orgs;
 mod orgs_year;
 mod payloads;
+mod queue;
 mod run_actions;
 mod running;
 mod spans;

@@ -63,6 +63,8 @@ pub mod clock;
 pub mod counts;
 pub mod instances;
 pub mod prune;
+pub mod purge;
+pub mod queue;
 pub mod requests;
 pub mod sessions;
 pub mod tokens;

@@ -232,6 +232,7 @@ impl ClusterStore for MemoryStore {
             for id in &gaps {
                 state.gaps.remove(id);
             }
+            let jobs = state.prune_jobs(before, limit);
             let audit: Vec<_> = state
                 .audit
                 .values()
@@ -258,6 +259,7 @@ impl ClusterStore for MemoryStore {
                 gaps: gaps.len() as u64,
                 audit: audit.len() as u64,
                 answers: answers.len() as u64,
+                jobs,
             })
         })
     }

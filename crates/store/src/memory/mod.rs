@@ -15,6 +15,7 @@ mod org_timers;
 mod orgs;
 mod outcomes;
 mod pages;
+mod purge;
 mod rearm;
 mod run_statistics;
 mod runs;

@@ -187,6 +187,7 @@ impl ClusterStore for PostgresStore {
             gaps: self.alone("pruning gaps", gaps.execute_on(&self.pool)).await?.rows_affected(),
             audit: self.alone("pruning the audit trail", audit.execute_on(&self.pool)).await?.rows_affected(),
             answers: self.alone("pruning answers", answers.execute_on(&self.pool)).await?.rows_affected(),
+            jobs: self.prune_jobs(before.history, limit).await?,
         })
     }
 

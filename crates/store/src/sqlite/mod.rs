@@ -12,6 +12,7 @@ pub(crate) mod backup;
 mod batch;
 mod cluster;
 mod connect;
+mod create_jobs;
 mod errors;
 #[cfg_attr(not(feature = "conformance"), path = "fault_injection_off.rs")]
 mod fault_injection;
@@ -25,6 +26,7 @@ mod old_layout;
 mod org_timers;
 mod orgs;
 mod outcomes;
+mod purge;
 mod rearm;
 mod run_lists;
 mod run_statistics;
