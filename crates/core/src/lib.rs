@@ -77,7 +77,7 @@ pub use nearest::{distance, nearest};
 pub use output::{MAX_OUTPUT_BYTES, OutputSoFar};
 pub use policy::{
     Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT,
-    OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
+    MAX_PRIORITY, OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
 };
 pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
 pub use spec::{Spec, SpecError, When};

@@ -1,5 +1,6 @@
 //! The answers of a store.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -228,6 +229,14 @@ pub struct Claim {
     pub job: Option<Arc<Definition>>,
     /// When the lease ends.
     pub lease_until: Timestamp,
+}
+
+impl Claim {
+    /// Sorts claims in the order in which they start: by priority, then by time.
+    pub fn start_order(&self) -> (Reverse<i32>, Timestamp, RunId) {
+        let priority = self.job.as_ref().map_or(0, |job| job.policies.priority);
+        (Reverse(priority), self.run.scheduled_at, self.run.id)
+    }
 }
 
 /// A run that an instance still holds.

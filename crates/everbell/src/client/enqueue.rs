@@ -170,6 +170,11 @@ macro_rules! common_settings {
                 $name { settings: self.settings.on_lost(choice), ..self }
             }
 
+            /// Sets the priority, from -100 to 100: default 0. See [`Schedule::priority`].
+            pub fn priority(self, priority: i32) -> $name {
+                $name { settings: self.settings.priority(priority), ..self }
+            }
+
             /// Adds a label, for filters.
             pub fn label(self, name: impl Into<String>, value: impl Into<String>) -> $name {
                 $name { settings: self.settings.label(name, value), ..self }

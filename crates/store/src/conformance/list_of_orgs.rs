@@ -49,6 +49,10 @@ macro_rules! conformance_cases_of_orgs {
                 many_jobs_are_created_together,
                 many_jobs_are_created_all_or_none,
                 more_jobs_than_the_bound_are_refused,
+                a_higher_priority_starts_first,
+                runs_that_start_together_are_the_most_urgent_ones,
+                priorities_respect_the_room_of_each_target,
+                a_retry_keeps_its_priority,
             }
             sessions {
                 a_session_is_found_by_its_hash,

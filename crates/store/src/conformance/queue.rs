@@ -2,13 +2,13 @@
 
 use everbell_core::change::NewJob;
 use everbell_core::enqueue;
-use everbell_core::store::{GapFilter, JobFilter, StoreResult};
+use everbell_core::store::{GapFilter, JobFilter, StartRuns, StoreResult};
 use everbell_core::{Definition, GapReason, JobStatus, Overlap, RunStatus};
 use jiff::Timestamp;
 
 use super::Fresh;
-use super::given::{assert_refused, at, audit, job_at, job_id, json, with};
-use super::world::{World, success};
+use super::given::{LOG, MAIL, assert_refused, at, audit, instance_id, job_at, job_id, json, to, with};
+use super::world::{LEASE, World, failure, room, success};
 
 /// A job that is due at `run_at`, enqueued at `now`.
 fn due(key: &str, run_at: &str, now: &str) -> Definition {
@@ -135,4 +135,92 @@ pub async fn more_jobs_than_the_bound_are_refused(fresh: Fresh) {
     let error = create(&world, &many(10_001), at("01:00")).await.unwrap_err();
     assert!(error.to_string().contains("at most 10000"), "{error}");
     assert_eq!(world.keys(&JobFilter::default()).await, [""; 0]);
+}
+
+/// A job of a priority, due at `run_at`.
+async fn ranked(world: &World, key: &str, priority: i32, run_at: &str) {
+    let definition = with(due(key, run_at, "00:30"), |values| {
+        values.priority = priority;
+        values.max_attempts = 2;
+    });
+    world.insert(&enqueue::create(definition)).await;
+}
+
+/// Starts runs one by one, and returns the keys of their jobs.
+async fn started(world: &World, now: &str, count: u32) -> Vec<String> {
+    let mut keys = Vec::new();
+    for _ in 0..count {
+        keys.extend(world.start_some(at(now), 1).await.iter().map(|claim| claim.run.job_key.clone().unwrap().to_string()));
+    }
+    keys
+}
+
+pub async fn a_higher_priority_starts_first(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, priority, run_at) in [
+        ("low", -1, "01:00"),
+        ("none-1", 0, "01:01"),
+        ("high-2", 5, "01:05"),
+        ("top", 100, "01:06"),
+        ("none-2", 0, "01:02"),
+        ("high-1", 5, "01:04"),
+        ("lowest", -100, "00:50"),
+    ] {
+        ranked(&world, key, priority, run_at).await;
+    }
+    world.plan(at("01:10")).await;
+    assert_eq!(
+        started(&world, "01:10", 8).await,
+        ["top", "high-1", "high-2", "none-1", "none-2", "low", "lowest"],
+        "equal ones in the order of their time"
+    );
+}
+
+pub async fn runs_that_start_together_are_the_most_urgent_ones(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for n in 0..6 {
+        ranked(&world, &format!("none-{n}"), 0, "01:00").await;
+        ranked(&world, &format!("high-{n}"), 1, "01:01").await;
+        ranked(&world, &format!("low-{n}"), -1, "01:00").await;
+    }
+    world.plan(at("01:10")).await;
+    let count = |claims: Vec<everbell_core::store::Claim>, name: &str| {
+        claims.iter().filter(|claim| claim.run.job_key.as_ref().unwrap().as_str().starts_with(name)).count()
+    };
+    let first = world.start_some(at("01:10"), 8).await;
+    assert_eq!(first.len(), 8);
+    assert_eq!((count(first.clone(), "high"), count(first, "none")), (6, 2));
+    let second = world.start_some(at("01:10"), 8).await;
+    assert_eq!((count(second.clone(), "none"), count(second, "low")), (4, 4));
+    assert_eq!(world.start(at("01:10")).await.len(), 2);
+}
+
+pub async fn priorities_respect_the_room_of_each_target(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for n in 0..3 {
+        for (name, priority, label) in [("log-high", 9, LOG), ("log-none", 0, LOG), ("mail-low", -9, MAIL)] {
+            let definition = with(due(&format!("{name}-{n}"), "01:00", "00:30"), |values| values.priority = priority);
+            world.insert(&enqueue::create(to(definition, label))).await;
+        }
+    }
+    world.plan(at("01:10")).await;
+    let targets = room(&[(LOG, 4), (MAIL, 2)]);
+    let (now, lease_until) = (at("01:10"), at("01:10") + LEASE);
+    let request = StartRuns { instance: instance_id(1), targets: &targets, limit: 5, now, lease_until };
+    let claims = world.store.start_runs(&request).await.unwrap();
+    let keys: Vec<_> = claims.iter().map(|claim| claim.run.job_key.as_ref().unwrap().as_str()).collect();
+    let count = |name: &str| keys.iter().filter(|key| key.starts_with(name)).count();
+    assert_eq!((count("log-high"), count("log-none"), count("mail-low")), (3, 1, 1), "{keys:?}");
+}
+
+pub async fn a_retry_keeps_its_priority(fresh: Fresh) {
+    let world = World::new(&fresh);
+    ranked(&world, "high", 7, "01:00").await;
+    ranked(&world, "none", 0, "00:40").await;
+    world.plan(at("01:00")).await;
+    let claims = world.start_some(at("01:00"), 1).await;
+    world.finish(&claims, &failure(), at("01:00")).await;
+    assert_eq!(started(&world, "02:00", 2).await, ["high", "none"]);
+    let row = world.get("high").await;
+    assert_eq!(row.job.definition.policies.priority, 7);
 }
