@@ -15,6 +15,7 @@ use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{Event, Events};
+use crate::inbox;
 use crate::sync::SyncPlan;
 use crate::targets::Targets;
 
@@ -76,7 +77,12 @@ impl Everbell {
     /// It may be called again after it has ended, and several times at once: each call is a separate instance.
     pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         // A large future, which others are put into.
-        Box::pin(self.engine().run_until(shutdown)).await
+        let engine = Box::pin(self.engine().run_until(shutdown));
+        tokio::select! {
+            biased;
+            ended = engine => ended,
+            never = inbox::serve(&self.parts) => match never {},
+        }
     }
 
     /// Lists this process as an instance with these roles until `shutdown` resolves. It takes no work and serves no

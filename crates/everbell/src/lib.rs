@@ -96,6 +96,7 @@ mod error;
 mod events;
 mod extract;
 mod handler;
+mod inbox;
 mod lease;
 mod run;
 mod running;

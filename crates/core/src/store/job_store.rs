@@ -5,7 +5,8 @@ use jiff::Timestamp;
 
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
 use super::{
-    AuditEntry, Changed, DecideFn, JobFilter, JobRef, JobRow, Page, PageRequest, PurgedJob, StoreResult, TargetCount,
+    AuditEntry, Changed, DecideFn, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, Page, PageRequest, PurgedJob,
+    RefusedRequest, StoreResult, TargetCount,
 };
 use crate::change::NewJob;
 use crate::ids::{JobId, JobKey};
@@ -45,6 +46,23 @@ verbs! {
         /// [`StoreError::Conflict`](super::StoreError::Conflict): see [`expect_idle`](crate::purge::expect_idle).
         async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob>
         where (|purged| purged.finished);
+
+        /// Writes a request into the inbox, as others do with plain SQL, and returns its id. The id of the request is
+        /// not used.
+        async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64>;
+
+        /// Requests of the inbox that have no answer, oldest first.
+        async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>>;
+
+        /// Answers a request once: creates its job or refuses it, and writes down which, with the audit entry, in one
+        /// transaction. Returns whether it did; another instance may have been faster, or be about to answer. A job
+        /// that cannot be created because of its key is a [`StoreError::Conflict`](super::StoreError::Conflict), and the
+        /// request stays open.
+        async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool>
+        where (|answered| *answered);
+
+        /// Requests of the inbox that were refused, latest first, at most `limit`.
+        async fn refused_inbox(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>>;
 
         /// The job with its timer and last run.
         async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow>;

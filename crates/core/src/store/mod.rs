@@ -28,6 +28,7 @@ mod run_store;
 mod answers;
 mod deed;
 mod error;
+mod inbox;
 mod job_row;
 mod lags;
 mod lease;
@@ -51,6 +52,7 @@ pub use answers::{
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
+pub use inbox::{InboxAnswer, InboxRequest, RefusedRequest};
 pub use interceptor::{Call, Interceptor};
 pub use job_store::JobStore;
 pub use lags::{Durations, Lags};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell_core::change::{JobView, NewJob};
 use everbell_core::enqueue::{self, Decision, IfUnfinished};
 use everbell_core::store::{AuditEntry, JobRef, JobRow, StoreError, StoreResult};
-use everbell_core::{Backoff, Definition, Invalid, JobId, JobKey, Made, OnLost, Overlap, Source, Target};
+use everbell_core::{Backoff, Definition, Invalid, JobId, JobKey, JobStatus, Made, OnLost, Overlap, Source, Target};
 use jiff::Timestamp;
 use serde::Serialize;
 use tracing::warn;
@@ -92,6 +92,35 @@ impl Jobs {
     pub fn enqueue<P: Serialize + ?Sized>(&self, target: impl EnqueueTarget<P>, payload: &P) -> Enqueue {
         let settings = settings(target.into_label()).payload(payload);
         Enqueue { context: self.context.clone(), settings, at: None, key: None, if_unfinished: IfUnfinished::default() }
+    }
+
+    /// Like [`Jobs::enqueue`], for the text of a JSON payload.
+    pub(crate) fn enqueue_text(&self, target: &str, payload: String) -> Enqueue {
+        let settings = settings(target.to_owned()).with_payload_text(Ok(payload));
+        Enqueue { context: self.context.clone(), settings, at: None, key: None, if_unfinished: IfUnfinished::default() }
+    }
+
+    /// Returns the rows that create a job, unless its key has a current one.
+    pub(crate) async fn prepare_new(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
+        match self.get(schedule.key()).await {
+            Ok(row) if row.job.state.status != JobStatus::Retired => {
+                Err(StoreError::Conflict { what: format!("job `{}` exists already", schedule.key()) })
+            }
+            Ok(_) | Err(StoreError::NotFound { .. }) => self.prepare(schedule).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Lists the requests of the inbox that were refused, latest first, at most `limit`: see the guide
+    /// [`queue`](crate::guides::queue).
+    pub async fn refused_requests(&self, limit: u32) -> StoreResult<Vec<everbell_core::store::RefusedRequest>> {
+        self.context.parts.store.refused_inbox(limit).await
+    }
+
+    /// Returns the audit entry about a request of the inbox that is refused.
+    pub(crate) fn entry_of_refusal(&self, request: i64, reason: &str) -> AuditEntry {
+        let jobs = self.clone().because(reason);
+        jobs.context.entry("inbox.refuse", format!("inbox:{request}"), jobs.context.now(), None, None)
     }
 
     /// Like [`Jobs::enqueue`], for many payloads: up to 10,000 jobs in one transaction, all of them or none, with one
@@ -271,10 +300,7 @@ impl Enqueue {
             (Decision::Keep, Some(row)) => Ok(Enqueued { job: row.clone(), outcome: EnqueueOutcome::Kept }),
             (Decision::Replace, Some(row)) => self.replace_job(row, &key, now).await,
             (_, known) => {
-                let definition = self.definition(&key, now).await?;
-                let new = enqueue::create_after(known.map(|row| &row.job), definition);
-                let after = facts(&new.definition, &new.state, new.next_run_at());
-                let audit = self.context.entry("job.enqueue", format!("job:{key}"), now, None, Some(&after));
+                let (new, audit) = self.new_job(known, &key, now).await?;
                 match store.create_job(&new, &audit).await {
                     Ok(job) => Ok(Enqueued { job, outcome: EnqueueOutcome::Created }),
                     Err(error) if is_in_doubt(&error) => {
@@ -286,6 +312,26 @@ impl Enqueue {
                 }
             }
         }
+    }
+
+    /// Returns the rows that create the job. An unfinished job of its key is refused.
+    pub(crate) async fn prepare(&self) -> StoreResult<(NewJob, AuditEntry)> {
+        let (now, key) = (self.context.now(), self.job_key()?);
+        let known = match self.context.parts.store.get_job(&JobRef::Key(key.clone())).await {
+            Ok(row) => Some(row),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        enqueue::decide(known.as_ref().map(|row| &row.job), IfUnfinished::Refuse)?;
+        self.new_job(known.as_ref(), &key, now).await
+    }
+
+    async fn new_job(&self, known: Option<&JobRow>, key: &JobKey, now: Timestamp) -> StoreResult<(NewJob, AuditEntry)> {
+        let definition = self.definition(key, now).await?;
+        let new = enqueue::create_after(known.map(|row| &row.job), definition);
+        let after = facts(&new.definition, &new.state, new.next_run_at());
+        let audit = self.context.entry("job.enqueue", format!("job:{key}"), now, None, Some(&after));
+        Ok((new, audit))
     }
 
     async fn replace_job(&self, row: &JobRow, key: &JobKey, now: Timestamp) -> Result<Enqueued, Attempt> {

@@ -14,6 +14,7 @@ mod examples;
 mod failures;
 mod given;
 mod handlers;
+mod inbox;
 mod job_actions;
 mod job_reads;
 mod late_answers;

@@ -28,6 +28,14 @@ macro_rules! conformance_cases_of_orgs {
                 a_pause_holds_runs_that_an_org_update_has_yet_to_make,
                 a_pause_and_an_org_update_at_once_start_nothing,
             }
+            inbox {
+                requests_are_read_back_oldest_first,
+                a_request_is_answered_once_together_with_its_job,
+                a_request_whose_key_is_taken_stays_open,
+                refused_requests_are_listed_latest_first,
+                answered_requests_are_pruned_with_the_history,
+                one_of_many_answers_a_request,
+            }
             purge {
                 a_finished_one_time_job_goes_with_its_last_run,
                 a_retired_one_time_job_without_a_run_goes,

@@ -61,6 +61,7 @@ pub mod runs;
 pub mod audit;
 pub mod clock;
 pub mod counts;
+pub mod inbox;
 pub mod instances;
 pub mod prune;
 pub mod purge;

@@ -233,6 +233,7 @@ impl ClusterStore for MemoryStore {
                 state.gaps.remove(id);
             }
             let jobs = state.prune_jobs(before, limit);
+            state.prune_inbox(before, limit);
             let audit: Vec<_> = state
                 .audit
                 .values()
@@ -266,6 +267,10 @@ impl ClusterStore for MemoryStore {
 
     fn can_partition(&self) -> bool {
         self.can_partition.load(Ordering::Relaxed)
+    }
+
+    fn hears_others(&self) -> bool {
+        true
     }
 
     fn woken(&self) -> Wakeup<'_> {

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, Deed, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, PurgedJob,
-    StoreError, StoreResult, TargetCount,
+    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, PurgedJob,
+    RefusedRequest, StoreError, StoreResult, TargetCount,
 };
 use everbell_core::{
     Definition, Job, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Scope, SkipReason, Spec, Timer,
@@ -70,6 +70,22 @@ impl JobStore for MemoryStore {
 
     async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
         self.once(audit, |state| state.purge_job(key, limit, audit))
+    }
+
+    async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
+        self.with(|state| Ok(state.write_inbox(request))).inspect(|_| self.notify.notify_waiters())
+    }
+
+    async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
+        self.with(|state| Ok(state.open_inbox(limit)))
+    }
+
+    async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {
+        self.once(audit, |state| state.answer_inbox(id, answer, audit))
+    }
+
+    async fn refused_inbox(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>> {
+        self.with(|state| Ok(state.refused_inbox(limit)))
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {

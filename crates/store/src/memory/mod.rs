@@ -9,6 +9,7 @@
 mod access;
 mod audit;
 mod cluster;
+mod inbox;
 mod job_changes;
 mod jobs;
 mod org_timers;

@@ -53,6 +53,9 @@ pub(super) struct State {
     pub(super) audit: BTreeMap<Uuid, AuditEntry>,
     pub(super) requests: BTreeMap<String, StoredRequest>,
     pub(super) trusted_at: Option<Timestamp>,
+    pub(super) inbox: BTreeMap<i64, super::inbox::StoredRequest>,
+    /// The id of the last request that was written into the inbox.
+    pub(super) last_request: i64,
 }
 
 #[derive(Clone, Debug)]

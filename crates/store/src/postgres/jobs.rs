@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, Deed, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, PurgedJob,
-    StoreError, StoreResult, TargetCount,
+    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, PurgedJob,
+    RefusedRequest, StoreError, StoreResult, TargetCount,
 };
 use everbell_core::{JobId, JobKey};
 use jiff::Timestamp;
@@ -56,6 +56,22 @@ impl JobStore for PostgresStore {
 
     async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
         self.purge_step(key, limit, audit).await
+    }
+
+    async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
+        self.add_to_inbox(request).await
+    }
+
+    async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
+        self.read_inbox(limit).await
+    }
+
+    async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {
+        self.answer_once(id, answer, audit).await
+    }
+
+    async fn refused_inbox(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>> {
+        self.read_refusals(limit).await
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {

@@ -14,6 +14,7 @@ mod errors;
 mod floors;
 pub(crate) mod hosts;
 mod in_transaction;
+mod inbox;
 mod job_changes;
 mod jobs;
 mod listen;

@@ -53,9 +53,9 @@ async fn purge_in(
     // In the order of all locks: org updates, timers, active runs, jobs.
     run(tx, what, sqlx::query(include_str!("sql/purge_lock_updates.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_lock_timers.sql")).bind(name())).await?;
-    let query = sqlx::query_as(include_str!("sql/purge_lock_active.sql")).bind(name());
+    let query = sqlx::query_as(include_str!("sql/purge_active.sql")).bind(name());
     let active: Vec<(Uuid, String)> = on(what, query.fetch_all_on(&mut *tx)).await?;
-    let query = sqlx::query_scalar(include_str!("sql/purge_lock_jobs.sql")).bind(name());
+    let query = sqlx::query_scalar(include_str!("sql/purge_versions.sql")).bind(name());
     let versions: Vec<Uuid> = on(what, query.fetch_all_on(&mut *tx)).await?;
     if versions.is_empty() {
         return Err(StoreError::not_found("job", key));

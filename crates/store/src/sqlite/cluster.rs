@@ -212,7 +212,8 @@ impl ClusterStore for SqliteStore {
             .bind(Micros::from(before.requests))
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
-        let ended = tx.run(sessions).await?;
+        let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
+        let ended = tx.run(sessions).await? + tx.run(inbox).await?;
         let (runs, gaps) = (tx.run(runs).await?, tx.run(gaps).await?);
         let (jobs, forgotten) = purge::prune_jobs(&mut tx, before.history, limit).await?;
         let pruned = Pruned { runs, gaps, audit: tx.run(audit).await?, answers: tx.run(answers).await?, jobs };
@@ -224,6 +225,10 @@ impl ClusterStore for SqliteStore {
     }
 
     fn can_partition(&self) -> bool {
+        false
+    }
+
+    fn hears_others(&self) -> bool {
         false
     }
 

@@ -11,7 +11,7 @@ use super::{errors, old_layout};
 use crate::micros::Micros;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-pub(super) const MIGRATIONS: [&str; 9] = [
+pub(super) const MIGRATIONS: [&str; 10] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),
@@ -21,6 +21,7 @@ pub(super) const MIGRATIONS: [&str; 9] = [
     include_str!("migrations/0007_earlier_attempts.sql"),
     include_str!("migrations/0008_finished_jobs.sql"),
     include_str!("migrations/0009_priority.sql"),
+    include_str!("migrations/0010_inbox.sql"),
 ];
 
 pub(super) const MIGRATING: &str = "migrating the schema";

@@ -18,6 +18,7 @@ mod errors;
 mod fault_injection;
 mod files;
 mod in_transaction;
+mod inbox;
 mod job_changes;
 mod jobs;
 mod marker;
