@@ -150,7 +150,9 @@ async fn ranked(world: &World, key: &str, priority: i32, run_at: &str) {
 async fn started(world: &World, now: &str, count: u32) -> Vec<String> {
     let mut keys = Vec::new();
     for _ in 0..count {
-        keys.extend(world.start_some(at(now), 1).await.iter().map(|claim| claim.run.job_key.clone().unwrap().to_string()));
+        keys.extend(
+            world.start_some(at(now), 1).await.iter().map(|claim| claim.run.job_key.clone().unwrap().to_string()),
+        );
     }
     keys
 }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, PurgedJob,
-    RefusedRequest, StoreError, StoreResult, TargetCount,
+    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page,
+    PageRequest, PurgedJob, RefusedRequest, StoreError, StoreResult, TargetCount,
 };
 use everbell_core::{
     Definition, Job, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Scope, SkipReason, Spec, Timer,

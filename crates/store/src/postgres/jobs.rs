@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, PurgedJob,
-    RefusedRequest, StoreError, StoreResult, TargetCount,
+    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page,
+    PageRequest, PurgedJob, RefusedRequest, StoreError, StoreResult, TargetCount,
 };
 use everbell_core::{JobId, JobKey};
 use jiff::Timestamp;
