@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell_core::change::{JobView, NewJob};
 use everbell_core::enqueue::{self, Decision, IfUnfinished};
 use everbell_core::store::{AuditEntry, JobRef, JobRow, StoreError, StoreResult};
-use everbell_core::{Backoff, Definition, Invalid, JobId, JobKey, JobStatus, Made, OnLost, Overlap, Source, Target};
+use everbell_core::{Backoff, Definition, Invalid, JobId, JobKey, Made, OnLost, Overlap, Source, Target};
 use jiff::Timestamp;
 use serde::Serialize;
 use tracing::warn;
@@ -90,66 +90,12 @@ impl Jobs {
     /// # }
     /// ```
     pub fn enqueue<P: Serialize + ?Sized>(&self, target: impl EnqueueTarget<P>, payload: &P) -> Enqueue {
-        let settings = settings(target.into_label()).payload(payload);
-        Enqueue { context: self.context.clone(), settings, at: None, key: None, if_unfinished: IfUnfinished::default() }
-    }
-
-    /// Like [`Jobs::enqueue`], for the text of a JSON payload.
-    pub(crate) fn enqueue_text(&self, target: &str, payload: String) -> Enqueue {
-        let settings = settings(target.to_owned()).with_payload_text(Ok(payload));
-        Enqueue { context: self.context.clone(), settings, at: None, key: None, if_unfinished: IfUnfinished::default() }
-    }
-
-    /// Returns the rows that create a job, unless its key has a current one.
-    pub(crate) async fn prepare_new(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
-        match self.get(schedule.key()).await {
-            Ok(row) if row.job.state.status != JobStatus::Retired => {
-                Err(StoreError::Conflict { what: format!("job `{}` exists already", schedule.key()) })
-            }
-            Ok(_) | Err(StoreError::NotFound { .. }) => self.prepare(schedule).await,
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Lists the requests of the inbox that were refused, latest first, at most `limit`: see the guide
-    /// [`queue`](crate::guides::queue).
-    pub async fn refused_requests(&self, limit: u32) -> StoreResult<Vec<everbell_core::store::RefusedRequest>> {
-        self.context.parts.store.refused_inbox(limit).await
-    }
-
-    /// Returns the audit entry about a request of the inbox that is refused.
-    pub(crate) fn entry_of_refusal(&self, request: i64, reason: &str) -> AuditEntry {
-        let jobs = self.clone().because(reason);
-        jobs.context.entry("inbox.refuse", format!("inbox:{request}"), jobs.context.now(), None, None)
-    }
-
-    /// Like [`Jobs::enqueue`], for many payloads: up to 10,000 jobs in one transaction, all of them or none, with one
-    /// audit entry. Returns their generated keys, in the order of the payloads.
-    ///
-    /// ```
-    /// # use everbell::Everbell;
-    /// # async fn mail() {}
-    /// # #[tokio::main]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let bell = Everbell::builder().database("sqlite::memory:").target("mail", mail).build().await?;
-    /// let keys = bell.jobs().enqueue_many("mail", ["ana", "bo", "cy"]).await?;
-    /// assert_eq!(keys.len(), 3);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn enqueue_many<P: Serialize>(
-        &self,
-        target: impl EnqueueTarget<P>,
-        payloads: impl IntoIterator<Item = P>,
-    ) -> EnqueueMany {
-        let payloads = payloads.into_iter().take(enqueue::MAX_ENQUEUED_JOBS + 1);
-        let payloads = payloads.map(|payload| crate::storable::text(&payload)).collect();
-        EnqueueMany { context: self.context.clone(), settings: settings(target.into_label()), at: None, payloads }
+        Enqueue::new(&self.context, settings(target.into_label()).payload(payload))
     }
 }
 
 /// A job that fires once, and waits for the one that it replaces, if that is still at work.
-fn settings(target: String) -> Schedule {
+pub(super) fn settings(target: String) -> Schedule {
     Schedule::once(String::new(), Timestamp::UNIX_EPOCH).target(target).overlap(Overlap::Queue)
 }
 
@@ -162,16 +108,6 @@ pub struct Enqueue {
     at: Option<Timestamp>,
     key: Option<String>,
     if_unfinished: IfUnfinished,
-}
-
-/// Many jobs to be enqueued when this is awaited. See [`Jobs::enqueue_many`].
-#[derive(Clone, Debug)]
-#[must_use = "nothing happens until it is awaited"]
-pub struct EnqueueMany {
-    context: Context,
-    settings: Schedule,
-    at: Option<Timestamp>,
-    payloads: Vec<Result<String, String>>,
 }
 
 macro_rules! common_settings {
@@ -212,7 +148,7 @@ macro_rules! common_settings {
     };
 }
 common_settings!(Enqueue);
-common_settings!(EnqueueMany);
+pub(super) use common_settings;
 
 /// An enqueued job.
 #[derive(Clone, Debug)]
@@ -249,6 +185,11 @@ impl Enqueued {
 }
 
 impl Enqueue {
+    pub(super) fn new(context: &Context, settings: Schedule) -> Enqueue {
+        let if_unfinished = IfUnfinished::default();
+        Enqueue { context: context.clone(), settings, at: None, key: None, if_unfinished }
+    }
+
     /// Sets the key. An unfinished job of that key is a conflict, unless it is to be [kept](Enqueue::keep) or
     /// [replaced](Enqueue::replace); a finished one gives way.
     pub fn key(self, key: impl Into<String>) -> Enqueue {
@@ -400,54 +341,9 @@ impl IntoFuture for Enqueue {
     }
 }
 
-impl EnqueueMany {
-    async fn commit(self) -> StoreResult<Vec<JobKey>> {
-        let EnqueueMany { context, settings, at, payloads } = self;
-        enqueue::expect_bounded(payloads.len())?;
-        let (now, first) = (context.now(), number());
-        let Some(some) = payloads.first().cloned() else { return Ok(Vec::new()) };
-        let target = Target::new(settings.target_name().unwrap_or_default())?;
-        let settings = settings.with_time(enqueue::slot(at, now));
-        let key = |n: usize| enqueue::generated_key(&target, now, first.wrapping_add(n as u64));
-        // The first one is checked in full; the others differ from it in key and payload only.
-        context.new_definition(&settings.clone().with_key(key(0)).with_payload_text(some), now).await?;
-        let mut jobs: Vec<NewJob> = Vec::with_capacity(payloads.len());
-        for (n, payload) in payloads.into_iter().enumerate() {
-            let schedule = settings.clone().with_key(key(n)).with_payload_text(payload);
-            let made = Made { id: JobId::new(now, random()), source: Source::Api, by: &context.actor, at: now };
-            let numbered =
-                |problem: Invalid| Invalid { reason: format!("{} (payload {})", problem.reason, n + 1), ..problem };
-            let definition =
-                schedule.definition(&made).map_err(|problems| refusal(problems.into_iter().map(numbered).collect()))?;
-            context.parts.targets.check_payload(&target, &definition.payload, None).map_err(numbered)?;
-            jobs.push(enqueue::create(definition));
-        }
-        let audit = context.many_entry(&target, &jobs, now);
-        let store = &context.parts.store;
-        match store.create_jobs(&jobs, &audit).await {
-            // One transaction: the last one is there if all of them are.
-            Err(error) if is_in_doubt(&error) => match jobs.last() {
-                Some(last) => store.get_job(&JobRef::Id(last.definition.id)).await.map(drop).map_err(|_| error)?,
-                None => return Err(error),
-            },
-            answer => answer?,
-        }
-        Ok(jobs.iter().map(|job| job.definition.key.clone()).collect())
-    }
-}
-
-impl IntoFuture for EnqueueMany {
-    type Output = StoreResult<Vec<JobKey>>;
-    type IntoFuture = BoxFuture<'static, StoreResult<Vec<JobKey>>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.commit())
-    }
-}
-
 impl Context {
     /// Returns the definition of a new job, with every check that needs the database.
-    async fn new_definition(&self, schedule: &Schedule, now: Timestamp) -> StoreResult<Definition> {
+    pub(super) async fn new_definition(&self, schedule: &Schedule, now: Timestamp) -> StoreResult<Definition> {
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: &self.actor, at: now };
         let definition = schedule.definition(&made).map_err(refusal)?;
         let (job, target_label) = (&definition.key, &definition.target);
@@ -457,20 +353,10 @@ impl Context {
         self.parts.targets.check_payload(target_label, &definition.payload, Some(job.as_str()))?;
         Ok(definition)
     }
-
-    fn many_entry(&self, target: &Target, jobs: &[NewJob], now: Timestamp) -> AuditEntry {
-        let key = |job: Option<&NewJob>| job.map(|job| job.definition.key.to_string());
-        let after = serde_json::json!({
-            "jobs": jobs.len(),
-            "firstKey": key(jobs.first()),
-            "lastKey": key(jobs.last()),
-        });
-        self.entry("job.enqueue_many", format!("target:{target}"), now, None, after.as_object())
-    }
 }
 
 /// A number that tells keys of the same millisecond apart.
-fn number() -> u64 {
+pub(super) fn number() -> u64 {
     let [a, b, c, d, e, ..] = random();
     u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
 }
