@@ -25,8 +25,8 @@ usage: cargo run -p everbell-bench --release -- WHAT
           with a verdict. --experiment list|all|NAME,NAME, --database postgres|sqlite, --minutes N (repeats them at
           random, by --seed N), --instances N, --binary PATH of `everbell`, --brief for short leases and few rounds
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
-  engine  the whole engine: drain, fire lag, idle cost, start with many timers; --quick for a short look,
-          and only some of it: drain, lag, idle, start
+  engine  the whole engine: drain, fire lag, idle cost, start with many timers, jobs that are enqueued; --quick for a
+          short look, and only some of it: drain, lag, idle, start, queue
   orgs    one job for up to 1,000,000 orgs: making their timers, and firing 10,000 that are due in the same second;
           --quick for fewer, only some of it: --postgres or --sqlite
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in

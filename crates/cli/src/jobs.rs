@@ -10,6 +10,7 @@ mod history;
 mod list;
 mod new_version;
 mod policy_args;
+mod purge;
 mod restore_declaration;
 mod run;
 mod show;
@@ -81,6 +82,11 @@ enum JobsCommand {
     /// Retire a job; its history stays
     #[command(before_help = actions::RETIRE_EXAMPLES)]
     Retire(actions::RetireArgs),
+    /// Delete a job with its versions, payloads and runs
+    ///
+    /// This cannot be undone. It is refused while a run of the job is at work; runs that have not started are deleted.
+    #[command(before_help = purge::EXAMPLES)]
+    Purge(purge::PurgeArgs),
     /// List the versions of a job, newest first
     #[command(before_help = versions::EXAMPLES)]
     Versions(versions::VersionsArgs),
@@ -126,6 +132,7 @@ pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mu
         Some(JobsCommand::Reschedule(args)) => actions::reschedule(args, now, output),
         Some(JobsCommand::Skip(args)) => actions::skip(args, now, output),
         Some(JobsCommand::Retire(args)) => actions::retire(args, now, output),
+        Some(JobsCommand::Purge(args)) => purge::run(args, now, output),
         Some(JobsCommand::Versions(args)) => versions::run(args, now, output),
         Some(JobsCommand::Explain(args)) => history::explain(args, now, output),
         Some(JobsCommand::Gaps(args)) => history::gaps(args, now, output),

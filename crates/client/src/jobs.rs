@@ -73,6 +73,11 @@ impl Jobs<'_> {
         self.0.delete(&job(name)).reason(reason)
     }
 
+    /// Deletes a job with everything about it: versions, payloads, runs, gaps and org overrides. This cannot be undone.
+    pub fn purge(self, name: &str, reason: Option<&str>) -> Call<wire::PurgedJob> {
+        self.0.post(&format!("{}/purge", job(name))).json(&ReasonRequest { reason })
+    }
+
     /// Pauses or resumes many jobs.
     pub fn bulk(self, request: &BulkActionRequest) -> Call<wire::Bulk> {
         self.0.post("/jobs/bulk").json(request)

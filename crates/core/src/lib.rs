@@ -55,10 +55,12 @@ mod release;
 mod run;
 
 pub mod change;
+pub mod enqueue;
 mod jitter;
 pub mod org;
 pub mod places;
 pub mod plan;
+pub mod purge;
 pub mod rearm;
 pub mod repair;
 pub mod settle;
@@ -78,7 +80,7 @@ pub use nearest::{distance, nearest};
 pub use output::{MAX_OUTPUT_BYTES, OutputSoFar};
 pub use policy::{
     Backoff, CatchUp, DEFAULT_CATCH_UP_LIMIT, DEFAULT_GRACE, DEFAULT_TIMEOUT, Dependency, MAX_CATCH_UP_LIMIT,
-    OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
+    MAX_PRIORITY, OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
 };
 pub use release::{ALIVE_FOR, Release, ReleaseId, ReleaseStatus, Releases, SEEN_EVERY};
 pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};

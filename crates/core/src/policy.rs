@@ -1,5 +1,6 @@
 //! [`Policies`]: what a job wants when slots are late, runs overlap, handlers fail.
 
+use std::fmt::Display;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_mins(15);
 pub const DEFAULT_CATCH_UP_LIMIT: u32 = 100;
 /// The largest `catchUpLimit`, so that one plan can hold it.
 pub const MAX_CATCH_UP_LIMIT: u32 = 1_000;
+/// The highest `priority`; the lowest is its negative.
+pub const MAX_PRIORITY: i32 = 100;
 
 /// A word of the API, the configuration and the database for each choice of an enum.
 macro_rules! words {
@@ -164,6 +167,8 @@ pub struct PolicyValues {
     pub on_lease_loss: Option<OnLeaseLoss>,
     /// Default [`OnLost::Fail`]. [`OnLost::Retry`] needs a `max_attempts` of at least 2.
     pub on_lost: OnLost,
+    /// Waiting runs of a higher priority start first: default 0, from -100 to 100.
+    pub priority: i32,
 }
 
 impl Default for PolicyValues {
@@ -183,6 +188,7 @@ impl Default for PolicyValues {
             depends_on: None,
             on_lease_loss: None,
             on_lost: OnLost::default(),
+            priority: 0,
         }
     }
 }
@@ -207,6 +213,7 @@ impl Policies {
         problems.time("policies.retry.max", Some(values.backoff.max), SECOND, DAY);
         let within = values.depends_on.as_ref().map(|dependency| dependency.within);
         problems.time("policies.dependsOn.within", within, SECOND, 366 * DAY);
+        problems.count("policies.priority", Some(values.priority), -MAX_PRIORITY, MAX_PRIORITY);
         problems.lost(values.on_lost, values.max_attempts);
         if problems.0.is_empty() { Ok(Policies(values)) } else { Err(problems.0) }
     }
@@ -238,6 +245,7 @@ impl Policies {
                 ),
                 ("onLeaseLoss", values.on_lease_loss.map_or(String::new(), |choice| choice.to_string())),
                 ("onLost", values.on_lost.to_string()),
+                ("priority", values.priority.to_string()),
             ]
         };
         let defaults = text(&PolicyValues::default());
@@ -274,8 +282,8 @@ impl Deref for Policies {
 struct Problems(Vec<Invalid>);
 
 impl Problems {
-    fn count(&mut self, field: &'static str, value: Option<u32>, min: u32, max: u32) {
-        if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
+    fn count<N: PartialOrd + Display>(&mut self, field: &'static str, value: Option<N>, min: N, max: N) {
+        if let Some(value) = value.filter(|value| !(&min..=&max).contains(&value)) {
             self.0.push(Invalid::new(field, format!("must be from {min} to {max}, not {value}")));
         }
     }

@@ -56,7 +56,7 @@ async fn shop(file: &Path) -> anyhow::Result<()> {
     bell.jobs().by("web").because("canceled by the customer").retire_in(&mut tx, "reminder-3").await?;
     tx.commit().await?;
 
-    while !matches!(events.recv().await.as_deref(), Ok(Event::Finished { .. }) | Err(_)) {}
+    while !matches!(events.recv().await.as_deref(), Some(Event::Finished { .. }) | None) {}
     for key in ["reminder-1", "reminder-2", "reminder-3"] {
         match bell.jobs().get(key).await {
             Ok(job) => println!("{key} is {}", job.status()),

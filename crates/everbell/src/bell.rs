@@ -16,6 +16,7 @@ use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{EventStream, Events};
+use crate::inbox;
 use crate::sync::{SyncPlan, Syncer};
 use crate::targets::Targets;
 
@@ -79,8 +80,11 @@ impl Everbell {
     /// It may be called again after it has ended, and several times at once: each call is a separate instance.
     pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         // A large future, which others are put into.
+        let engine = Box::pin(self.engine().run_until(shutdown));
         tokio::select! {
-            ended = Box::pin(self.engine().run_until(shutdown)) => ended,
+            biased;
+            ended = engine => ended,
+            never = inbox::serve(&self.parts) => match never {},
             never = self.parts.keep_declared() => match never {},
         }
     }

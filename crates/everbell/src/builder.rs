@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use everbell_core::store::{Store, StoreError};
+use everbell_core::store::Store;
 use everbell_core::{App, Source, Target, nearest};
 #[cfg(feature = "postgres")]
 use everbell_store::postgres::{PgPool, PostgresStore};

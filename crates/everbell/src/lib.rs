@@ -49,7 +49,9 @@
 //!   [`Builder::plan`] returns what would change in the database ([`SyncPlan`]), and [`Builder::build`] does it.
 //! - **Run**: [`Everbell::run_until`], or [`Everbell::start`] in the background, fires schedules and runs handlers until
 //!   it is asked to stop, under [`EngineOptions`]. Any number of programs may do that with the same PostgreSQL.
-//! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain) and [`Runs`] (cancel, rerun, try), each with an
+//! - **Enqueue**: [`Jobs::enqueue`] runs a target once, now or later; [`guides::queue`] has keys, priorities, many at once
+//!   and plain SQL.
+//! - **Act**: [`Jobs`] (create, pause, resume, edit, run now, explain, purge) and [`Runs`] (cancel, rerun, try), each with an
 //!   audit entry. [`client`] has the details.
 //! - **Tenants**: [`Orgs`] manages them, each with its time zone. A job that is [`Schedule::per_org`] fires for each at
 //!   its own local time.
@@ -98,6 +100,7 @@ mod error;
 mod events;
 mod extract;
 mod handler;
+mod inbox;
 mod layer;
 mod lease;
 mod run;
@@ -146,7 +149,7 @@ pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
 pub use everbell_core::org::{Org, OrgWrite, OverrideWrite};
 pub use everbell_core::store::{
-    Bucket, Canceled, Changed, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, RecentRuns, RunFilter,
+    Bucket, Canceled, Changed, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, PurgedJob, RecentRuns, RunFilter,
     RunHistogram, RunSummary, StoreError, StoreResult, UnavailableReason,
 };
 pub use everbell_core::{

@@ -226,6 +226,14 @@ impl Schedule {
         self
     }
 
+    /// Sets the priority, from -100 to 100: default 0. Of runs that wait for room, those of a higher priority start
+    /// first, and equal ones in the order of their time. A run at work is never stopped for another one.
+    #[must_use]
+    pub fn priority(mut self, priority: i32) -> Schedule {
+        self.0.policies.priority = priority;
+        self
+    }
+
     /// Pauses the job after this many consecutive failures: default never.
     #[must_use]
     pub fn pause_after_failures(mut self, failures: u32) -> Schedule {
@@ -280,6 +288,10 @@ impl Schedule {
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Schedule {
         self.0.labels.insert(name.into(), value.into());
         self
+    }
+
+    pub(crate) fn with_key(self, key: String) -> Schedule {
+        Schedule(Draft { key, ..self.0 })
     }
 
     pub(crate) fn with_cron(self, expression: String) -> Schedule {

@@ -133,6 +133,9 @@ fn job_action_routes() -> Vec<Route> {
             .returns::<wire::Job>(200, "The job").example(&rescheduled_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("skipNextRuns", "Skip the next runs of a job").body("SkipNextRequest", actions::SKIP_NEXT).revised()
             .returns::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+        route(post.clone(), "/jobs/{jobId}/purge", Role(Admin), actions::purge).does("purgeJob", "Delete a job with everything about it").body("ReasonRequest", actions::PURGE)
+            .details("Deletes all versions, payloads, runs, gaps and org overrides of the job. This cannot be undone. Refused while a run of the job is at work; runs that have not started are deleted.")
+            .returns::<wire::PurgedJob>(200, "The numbers of deleted rows").problems(&[NotFound, Conflict]),
         route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Create runs for past slots that have none").body("BackfillRequest", backfills::CREATE)
             .returns::<wire::Backfill>(202, "The backfill").returns::<wire::Backfill>(200, "The plan, for a dry run").problems(&[NotFound, Conflict, JobRetired, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("stopBackfill", "Stop a backfill")

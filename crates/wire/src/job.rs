@@ -211,6 +211,20 @@ pub struct Paused {
     pub canceled_runs: u64,
 }
 
+/// A job that was deleted for good.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PurgedJob {
+    /// The key of the job.
+    pub job_key: String,
+    /// How many versions were deleted.
+    pub versions: u64,
+    /// How many runs were deleted.
+    pub runs: u64,
+    /// How many gaps were deleted.
+    pub gaps: u64,
+}
+
 /// A job that was resumed.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Resumed {

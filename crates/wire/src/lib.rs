@@ -51,7 +51,7 @@ pub use declaration::JobDeclaration;
 pub use event::RunEvent;
 pub use example::Example;
 pub use gap::{Explanation, Gap};
-pub use job::{ChangedField, Job, LastRun, NewVersion, Paused, Resumed, Resumption, Superseded};
+pub use job::{ChangedField, Job, LastRun, NewVersion, Paused, PurgedJob, Resumed, Resumption, Superseded};
 pub use job_body::JobBody;
 pub use org::{Imported, Org};
 pub use org_job::{JobOrgs, OrgJob, OrgOverride, OrgUpdate, OrgUpdateStarted, Override};

@@ -4,6 +4,7 @@
 mod drain;
 mod idle;
 mod lag;
+mod queue;
 mod start;
 
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use crate::population::Database;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-const PARTS: [&str; 4] = ["drain", "lag", "idle", "start"];
+const PARTS: [&str; 5] = ["drain", "lag", "idle", "start", "queue"];
 
 /// Measures and prints everything, or the parts that are named; `--quick` leaves out what takes minutes.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
@@ -38,6 +39,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         }
         if wanted("start") {
             start::measure(&server, quick).await?;
+        }
+        if wanted("queue") {
+            queue::measure(&server, quick).await?;
         }
         Ok(())
     };

@@ -75,7 +75,9 @@ fn arg(policy: &Policy, flag: Flag) -> Arg {
         (_, PolicyKind::Duration) => ("DURATION", ValueParser::new(|text: &str| span(text).map(Value::from))),
         (_, PolicyKind::JobKey) => ("KEY", ValueParser::new(|text: &str| Ok::<_, String>(Value::from(text)))),
     };
-    Arg::new(flag.name).long(flag.name).help(flag.help).help_heading(flag.heading).value_name(name).value_parser(parser)
+    let negative = matches!(policy.kind, PolicyKind::Number { min: ..0, .. });
+    let arg = Arg::new(flag.name).long(flag.name).help(flag.help).help_heading(flag.heading);
+    arg.value_name(name).value_parser(parser).allow_negative_numbers(negative)
 }
 
 pub(super) fn span(text: &str) -> Result<String, String> {
@@ -102,6 +104,7 @@ mod tests {
     #[test]
     fn flags_set_members_of_every_kind() {
         let words = ["--timeout", "90s", "--overlap=queue", "--retries", "0", "--depends-on", "a=b=6h", "--grace=0s"];
+        assert_eq!(body(&["--priority", "-5"]).as_deref(), Ok("{\"policies\":{\"priority\":-5}}"));
         let expected = "{\"policies\":{\"dependsOn\":{\"jobKey\":\"a=b\",\"within\":\"PT6H\"},\"grace\":\"PT0S\",\
                         \"overlap\":\"queue\",\"retry\":{\"maxAttempts\":1},\"timeout\":\"PT1M30S\"}}";
         assert_eq!(body(&words).as_deref(), Ok(expected));
@@ -118,6 +121,7 @@ mod tests {
                 "a value is required for '--on-lease-loss <RULE>' but none was supplied\n  [possible values: stop, continue]",
             ),
             ("--dst-fold=x", "invalid value 'x' for '--dst-fold <RULE>'\n  [possible values: first, last, both]"),
+            ("--priority=-101", "invalid value '-101' for '--priority <N>': -101 is not in -100..=100"),
             ("--jitter=x", "invalid value 'x' for '--jitter <DURATION>': `x` is not a duration"),
             ("--depends-on=x", "invalid value 'x' for '--depends-on <KEY=DURATION>': write it as KEY=DURATION"),
         ] {

@@ -1,5 +1,6 @@
 //! The answers of a store.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 
@@ -230,6 +231,14 @@ pub struct Claim {
     pub lease_until: Timestamp,
 }
 
+impl Claim {
+    /// Sorts claims in the order in which they start: by priority, then by time.
+    pub fn start_order(&self) -> (Reverse<i32>, Timestamp, RunId) {
+        let priority = self.job.as_ref().map_or(0, |job| job.policies.priority);
+        (Reverse(priority), self.run.scheduled_at, self.run.id)
+    }
+}
+
 /// A run that an instance still holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseReport {
@@ -347,6 +356,34 @@ pub struct Pruned {
     pub audit: u64,
     /// Remembered answers.
     pub answers: u64,
+    /// Versions of one-time jobs that had finished, with their timers.
+    pub jobs: u64,
+}
+
+/// The rows deleted by one step of [`JobStore::purge_job`](super::JobStore::purge_job).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PurgedJob {
+    /// Versions of the job. None before the last step.
+    pub versions: u64,
+    /// Runs, ended ones and those that had not started.
+    pub runs: u64,
+    /// Gaps.
+    pub gaps: u64,
+    /// Whether nothing is left of the job.
+    pub finished: bool,
+}
+
+impl PurgedJob {
+    /// Adds what the next step deleted.
+    #[must_use]
+    pub fn and(self, next: PurgedJob) -> PurgedJob {
+        PurgedJob {
+            versions: self.versions + next.versions,
+            runs: self.runs + next.runs,
+            gaps: self.gaps + next.gaps,
+            finished: next.finished,
+        }
+    }
 }
 
 /// A part of a list.

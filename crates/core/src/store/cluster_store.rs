@@ -106,6 +106,12 @@ verbs! {
         /// with an idempotency key, and sessions that have ended. A run is as old as the later of its slot and its end,
         /// so one of a backfill is not deleted as soon as it ends. Gives way to the hot path: a call holds its locks
         /// only briefly, and the caller waits between calls.
+        ///
+        /// A version of a one-time job goes with its timer when it was retired before `before.history` and nothing
+        /// refers to it any more: no run, no gap, and no current job that depends on its key. It stays as long as an
+        /// older version of its key is recurring, so that numbers of versions are not used again. The version that
+        /// superseded it supersedes none then. Those that were retired first go first; ties by id. Requests of the inbox
+        /// that were answered before `before.history` go too, and are not counted.
         async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned>;
 
         passed_through {
@@ -117,6 +123,10 @@ verbs! {
             /// handlers before its leases end. Where no partition exists, as with a file on one machine, nothing has to
             /// be stopped.
             fn can_partition(&self) -> bool;
+
+            /// Whether a request that another program writes into the inbox wakes this store at this moment. Where it does
+            /// not, the inbox is looked at every second.
+            fn hears_others(&self) -> bool;
 
             /// Resolves after a change, here or on another instance, that may give a loop something to do: a job armed
             /// earlier, a run inserted, a cancellation. It does not resolve after calls that changed nothing, so that a

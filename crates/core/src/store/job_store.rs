@@ -4,9 +4,12 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
-use super::{AuditEntry, Changed, DecideFn, JobFilter, JobRef, JobRow, Page, PageRequest, StoreResult, TargetCount};
+use super::{
+    AuditEntry, Changed, DecideFn, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, Page, PageRequest, PurgedJob,
+    RefusedRequest, StoreResult, TargetCount,
+};
 use crate::change::NewJob;
-use crate::ids::JobId;
+use crate::ids::{JobId, JobKey};
 
 verbs! {
     /// Creates, changes and finds jobs.
@@ -14,6 +17,12 @@ verbs! {
         /// Inserts a job with its timer. A living job of the same key is a
         /// [`StoreError::Conflict`](super::StoreError::Conflict).
         async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow>;
+
+        /// Inserts many jobs with their timers, all or none, in as few statements as the database allows: at most
+        /// [`MAX_ENQUEUED_JOBS`](crate::enqueue::MAX_ENQUEUED_JOBS), each the first version of its key, with one timer.
+        /// Others are [`StoreError::Invalid`](super::StoreError::Invalid). A key that has a first version or a current job
+        /// is a [`StoreError::Conflict`](super::StoreError::Conflict). One audit entry is about all of them.
+        async fn create_jobs(&self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()>;
 
         /// Locks the job and its timer, asks `decide`, and commits the answer with the audit entry. `expected_revision`
         /// that is not the current one is a [`StoreError::Conflict`](super::StoreError::Conflict); a refusal is
@@ -26,6 +35,34 @@ verbs! {
             decide: &DecideFn<'_>,
             audit: &AuditEntry,
         ) -> StoreResult<Changed>;
+
+        /// Deletes a job of any kind for good, at most `limit` ended runs and `limit` gaps at a time, in one transaction:
+        /// the caller asks again until the answer is [`PurgedJob::finished`]. The last step deletes the versions with
+        /// their payloads, timers, org updates and org overrides, removes the facts before and after from the earlier
+        /// audit entries about `audit.object`, which may repeat the payload, and writes the entry. A step before that
+        /// retires the job and disarms its timers, so that it never fires again.
+        ///
+        /// Runs that have not started are deleted with the others. A job with a run at work is refused with a
+        /// [`StoreError::Conflict`](super::StoreError::Conflict): see [`expect_idle`](crate::purge::expect_idle).
+        async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob>
+        where (|purged| purged.finished);
+
+        /// Writes a request into the inbox, as others do with plain SQL, and returns its id. The id of the request is
+        /// not used.
+        async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64>;
+
+        /// Requests of the inbox that have no answer, oldest first.
+        async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>>;
+
+        /// Answers a request once: creates its job or refuses it, and writes down which, with the audit entry, in one
+        /// transaction. Returns whether it did; another instance may have been faster, or be about to answer. A job
+        /// that cannot be created because of its key is a [`StoreError::Conflict`](super::StoreError::Conflict), and the
+        /// request stays open.
+        async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool>
+        where (|answered| *answered);
+
+        /// Requests of the inbox that were refused, latest first, at most `limit`.
+        async fn refused_inbox(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>>;
 
         /// The job with its timer and last run.
         async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow>;

@@ -28,6 +28,7 @@ mod run_store;
 mod answers;
 mod deed;
 mod error;
+mod inbox;
 mod job_row;
 mod lags;
 mod lease;
@@ -46,11 +47,12 @@ use jiff::Timestamp;
 pub use access_store::AccessStore;
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
-    Planned, PlannedRun, Pruned, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
+    Planned, PlannedRun, Pruned, PurgedJob, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
+pub use inbox::{InboxAnswer, InboxRequest, RefusedRequest};
 pub use interceptor::{Call, Interceptor};
 pub use job_store::JobStore;
 pub use lags::{Durations, Lags};

@@ -33,8 +33,8 @@ verbs! {
             plan: &PlanFn<'_>,
         ) -> StoreResult<Planned>;
 
-        /// Claims pending runs, in the order of `scheduled_at` and id, as many as there is room for: `running`, attempt
-        /// + 1, leased to the instance. Claims a retry not before its time, and in the order of that. Claims a held run
+        /// Claims pending runs, those of a higher `priority` first, then in the order of `scheduled_at` and id, as many as
+        /// there is room for: `running`, attempt + 1, leased to the instance. Claims a retry not before its time, and in the order of that. Claims a held run
         /// only if it is the first held one of its job and org and fewer than `maxConcurrentRuns` others of them are
         /// active and not held; it is no longer held then. Eligibility is judged before any run starts, so one call
         /// claims at most one held run of a job and org. Skips runs that others are claiming at this moment.

@@ -5,6 +5,7 @@
 //! - [`errors`]: errors and retries.
 //! - [`instances`]: many programs and instances on one database, and rolling deploys.
 //! - [`observing`]: tracing and metrics.
+//! - [`queue`]: a queue as well as a clock.
 //! - [`shutdown`]: shutdown and deploys.
 //! - [`testing`]: testing time.
 //! - [`transactions`]: jobs and runs in your own transactions.
@@ -27,6 +28,10 @@ pub mod instances {
 
 pub mod observing {
     #![doc = include_str!("observing.md")]
+}
+
+pub mod queue {
+    #![doc = include_str!("queue.md")]
 }
 
 pub mod shutdown {

@@ -17,7 +17,7 @@ use super::diff::{edit, first};
 use super::plan::owned_by;
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
 use crate::bell::Parts;
-use crate::builder::BuildError;
+use crate::build_error::BuildError;
 use crate::client::{MAX_ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::Schedule;

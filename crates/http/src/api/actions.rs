@@ -1,4 +1,4 @@
-//! Actions on a job: pause, resume, run now, reschedule, skip, retire.
+//! Actions on a job: pause, resume, run now, reschedule, skip, retire, purge.
 
 use axum::http::StatusCode;
 use everbell::client::{Change, OrgRunNow, Rescheduling, RunNowRequest, Skipping};
@@ -80,6 +80,8 @@ pub(crate) const SKIP_NEXT: &[Field] = &[
 ];
 
 pub(crate) const RETIRE: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
+
+pub(crate) const PURGE: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
 
 pub(crate) async fn pause(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut form = request.body(PAUSE);
@@ -282,6 +284,15 @@ pub(crate) async fn retire(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let change = jobs.retire(request.job()?);
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
     shown(&request, StatusCode::OK, &change.await?.job)
+}
+
+pub(crate) async fn purge(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.body(PURGE);
+    let job = request.job()?;
+    let jobs = request.jobs_because(form.text("reason"));
+    let job_key = request.jobs().get(&job).await?.job.definition.key.to_string();
+    let everbell::PurgedJob { versions, runs, gaps, .. } = jobs.purge(job).await?;
+    ApiResponse::ok(&wire::PurgedJob { job_key, versions, runs, gaps })
 }
 
 /// A time of the body, read in the zone of the job, or of the org that is meant.

@@ -1,6 +1,7 @@
-//! The cases about declarations, orgs, lost runs, pauses, versions and sessions, for the list of all cases.
+//! The cases about declarations, orgs, lost runs, pauses, purges, queues, versions and sessions, for the list of all cases.
 
-/// Adds the cases about declarations, orgs, lost runs, pauses, versions and sessions to those that it is given, and hands all of
+/// Adds the cases about declarations, orgs, lost runs, pauses, purges, queues, versions and sessions to those that it is
+/// given, and hands all of
 /// them to a macro.
 #[doc(hidden)]
 #[macro_export]
@@ -33,6 +34,40 @@ macro_rules! conformance_cases_of_orgs {
                 nothing_starts_after_a_pause_was_answered,
                 a_pause_holds_runs_that_an_org_update_has_yet_to_make,
                 a_pause_and_an_org_update_at_once_start_nothing,
+            }
+            inbox {
+                requests_are_read_back_oldest_first,
+                a_request_is_answered_once_together_with_its_job,
+                a_request_whose_key_is_taken_stays_open,
+                refused_requests_are_listed_latest_first,
+                answered_requests_are_pruned_with_the_history,
+                one_of_many_answers_a_request,
+            }
+            purge {
+                a_finished_one_time_job_goes_with_its_last_run,
+                a_retired_one_time_job_without_a_run_goes,
+                a_finished_job_stays_while_it_is_referred_to,
+                finished_versions_of_a_key_go_one_by_one,
+                a_one_time_version_of_a_recurring_job_stays,
+                no_more_finished_jobs_go_than_the_limit_the_oldest_first,
+                a_purged_job_leaves_nothing_but_the_trail,
+                a_job_whose_run_is_at_work_is_not_purged,
+                a_long_history_is_purged_in_steps,
+                a_purge_takes_versions_orgs_and_overrides_along,
+            }
+            queue {
+                an_enqueued_job_is_due_at_once,
+                a_replaced_job_fires_as_the_new_one_only,
+                a_run_that_has_not_started_is_replaced,
+                the_new_one_waits_for_a_replaced_one_at_work,
+                a_replaced_job_stays_paused,
+                many_jobs_are_created_together,
+                many_jobs_are_created_all_or_none,
+                more_jobs_than_the_bound_are_refused,
+                a_higher_priority_starts_first,
+                runs_that_start_together_are_the_most_urgent_ones,
+                priorities_respect_the_room_of_each_target,
+                a_retry_keeps_its_priority,
             }
             sessions {
                 a_session_is_found_by_its_hash,

@@ -262,6 +262,8 @@ impl ClusterStore for MemoryStore {
             for id in &gaps {
                 state.gaps.remove(id);
             }
+            let jobs = state.prune_jobs(before, limit);
+            state.prune_inbox(before, limit);
             let audit: Vec<_> = state
                 .audit
                 .values()
@@ -288,6 +290,7 @@ impl ClusterStore for MemoryStore {
                 gaps: gaps.len() as u64,
                 audit: audit.len() as u64,
                 answers: answers.len() as u64,
+                jobs,
             })
         })
     }
@@ -298,6 +301,10 @@ impl ClusterStore for MemoryStore {
 
     fn can_partition(&self) -> bool {
         self.can_partition.load(Ordering::Relaxed)
+    }
+
+    fn hears_others(&self) -> bool {
+        true
     }
 
     fn woken(&self) -> Wakeup<'_> {

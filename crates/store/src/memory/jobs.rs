@@ -1,18 +1,18 @@
 //! Jobs: creating, changing, finding, listing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, Deed, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, StoreError,
-    StoreResult, TargetCount,
+    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page,
+    PageRequest, PurgedJob, RefusedRequest, StoreError, StoreResult, TargetCount,
 };
 use everbell_core::{
     Definition, Job, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Scope, SkipReason, Spec, Timer,
-    Unschedulable, When,
+    Unschedulable, When, enqueue,
 };
 use jiff::Timestamp;
 
@@ -39,6 +39,25 @@ impl JobStore for MemoryStore {
         })
     }
 
+    async fn create_jobs(&self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()> {
+        self.once(audit, |state| {
+            enqueue::expect_plain(jobs)?;
+            let mut keys = BTreeSet::new();
+            for new in jobs {
+                state.check_new(new, None)?;
+                let key = &new.definition.key;
+                if !keys.insert(key) {
+                    return Err(StoreError::Conflict { what: format!("key `{key}` is there twice") });
+                }
+            }
+            for new in jobs {
+                state.insert_job(new, audit);
+            }
+            state.write_audit(audit);
+            Ok(())
+        })
+    }
+
     async fn change_job(
         &self,
         job: &JobRef,
@@ -47,6 +66,26 @@ impl JobStore for MemoryStore {
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         self.once(audit, |state| state.change_job(job, None, expected_revision, decide, audit))
+    }
+
+    async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
+        self.once(audit, |state| state.purge_job(key, limit, audit))
+    }
+
+    async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
+        self.with(|state| Ok(state.write_inbox(request))).inspect(|_| self.notify.notify_waiters())
+    }
+
+    async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
+        self.with(|state| Ok(state.open_inbox(limit)))
+    }
+
+    async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {
+        self.once(audit, |state| state.answer_inbox(id, answer, audit))
+    }
+
+    async fn refused_inbox(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>> {
+        self.with(|state| Ok(state.refused_inbox(limit)))
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {
@@ -132,7 +171,9 @@ impl State {
     }
 
     pub(super) fn insert_job(&mut self, new: &NewJob, audit: &AuditEntry) {
-        let definition = definition_to_keep(&new.definition);
+        let mut definition = definition_to_keep(&new.definition);
+        // The version before may have been pruned meanwhile.
+        definition.supersedes = definition.supersedes.filter(|before| self.jobs.contains_key(before));
         let id = definition.id;
         let before = definition.supersedes;
         self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });

@@ -9,12 +9,14 @@
 mod access;
 mod audit;
 mod cluster;
+mod inbox;
 mod job_changes;
 mod jobs;
 mod org_timers;
 mod orgs;
 mod outcomes;
 mod pages;
+mod purge;
 mod rearm;
 mod run_statistics;
 mod runs;

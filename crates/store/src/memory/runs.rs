@@ -1,5 +1,6 @@
 //! Runs: planning, starting, recording, listing.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -67,15 +68,15 @@ impl RunStore for MemoryStore {
             let mut room: BTreeMap<&Target, (u32, bool)> =
                 request.targets.iter().map(|wanted| (&wanted.target, (wanted.room, wanted.backfills))).collect();
             // Eligibility is judged before any run starts, so one call takes at most one held run of a job and org.
-            let mut startable: Vec<(Timestamp, RunId)> = state
+            let mut startable: Vec<(Reverse<i32>, Timestamp, RunId)> = state
                 .active
                 .values()
                 .filter(|active| state.may_start(active, now))
-                .map(|active| (active.available_at, active.run.id))
+                .map(|active| (Reverse(state.priority_of(&active.run)), active.available_at, active.run.id))
                 .collect();
             startable.sort_unstable();
             let mut claims = Vec::new();
-            for (_, id) in startable {
+            for (_, _, id) in startable {
                 if claims.len() == request.limit as usize {
                     break;
                 }
@@ -99,7 +100,7 @@ impl RunStore for MemoryStore {
                 let job = run.job_id.and_then(|id| state.jobs.get(&id)).map(|job| Arc::clone(&job.definition));
                 claims.push(Claim { run, job, lease_until });
             }
-            claims.sort_by_key(|claim| (claim.run.scheduled_at, claim.run.id));
+            claims.sort_by_key(Claim::start_order);
             Ok(claims)
         })
     }
@@ -241,6 +242,12 @@ impl RunStore for MemoryStore {
 }
 
 impl State {
+    /// The priority of the version that the run is of.
+    fn priority_of(&self, run: &Run) -> i32 {
+        let job = run.job_id.and_then(|id| self.jobs.get(&id));
+        job.map_or(0, |job| job.definition.policies.priority)
+    }
+
     pub(super) fn get_run(&self, run: RunId) -> StoreResult<&Run> {
         self.run(run).ok_or_else(|| StoreError::not_found("run", run))
     }

@@ -201,12 +201,15 @@ impl ClusterStore for PostgresStore {
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
         self.alone("pruning sessions", sessions.execute_on(&self.pool)).await?;
+        let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
+        self.alone("pruning the inbox", inbox.execute_on(&self.pool)).await?;
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {
             runs: self.alone("pruning runs", runs.execute_on(&self.pool)).await?.rows_affected(),
             gaps: self.alone("pruning gaps", gaps.execute_on(&self.pool)).await?.rows_affected(),
             audit: self.alone("pruning the audit trail", audit.execute_on(&self.pool)).await?.rows_affected(),
             answers: self.alone("pruning answers", answers.execute_on(&self.pool)).await?.rows_affected(),
+            jobs: self.prune_jobs(before.history, limit).await?,
         })
     }
 
@@ -216,6 +219,10 @@ impl ClusterStore for PostgresStore {
 
     fn can_partition(&self) -> bool {
         true
+    }
+
+    fn hears_others(&self) -> bool {
+        self.listener.as_ref().is_some_and(super::listen::Listener::hears)
     }
 
     // The wait starts with the call, not with its first poll.

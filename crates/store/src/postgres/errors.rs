@@ -14,6 +14,11 @@ pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
     let Some(said) = error.as_database_error() else { return unavailable(what, error) };
     match (said.kind(), said.code().as_deref().unwrap_or("")) {
         (ErrorKind::UniqueViolation, _) => StoreError::Conflict { what: conflict(what, said.constraint()) },
+        (ErrorKind::ForeignKeyViolation, _) if said.constraint() == Some("jobs_supersedes_job_id_fkey") => {
+            StoreError::Conflict {
+                what: format!("{what}: the version before it was deleted at this moment; try again"),
+            }
+        }
         (ErrorKind::CheckViolation | ErrorKind::NotNullViolation | ErrorKind::ForeignKeyViolation, _) => {
             let constraint = said.constraint().unwrap_or("a constraint").to_owned();
             StoreError::Corrupt { what: format!("{what}: the schema refuses it ({constraint})") }

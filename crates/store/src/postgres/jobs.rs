@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use everbell_core::JobId;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Changed, DecideFn, Deed, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest, StoreError,
-    StoreResult, TargetCount,
+    AuditEntry, Changed, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort, JobStore, Page,
+    PageRequest, PurgedJob, RefusedRequest, StoreError, StoreResult, TargetCount,
 };
+use everbell_core::{JobId, JobKey};
 use jiff::Timestamp;
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
@@ -40,6 +40,10 @@ impl JobStore for PostgresStore {
         self.job_row(job.definition.id.as_uuid()).await
     }
 
+    async fn create_jobs(&self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()> {
+        self.insert_jobs(jobs, audit).await
+    }
+
     async fn change_job(
         &self,
         job: &JobRef,
@@ -48,6 +52,26 @@ impl JobStore for PostgresStore {
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         self.decide_change(Wanted { job, org: None, expected_revision }, decide, audit).await
+    }
+
+    async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
+        self.purge_step(key, limit, audit).await
+    }
+
+    async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
+        self.add_to_inbox(request).await
+    }
+
+    async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
+        self.read_inbox(limit).await
+    }
+
+    async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {
+        self.answer_once(id, answer, audit).await
+    }
+
+    async fn refused_inbox(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>> {
+        self.read_refusals(limit).await
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {

@@ -22,11 +22,12 @@ const MOVED_VERSION: u32 = 1000;
 
 /// The tables and views of that time, and the migration that created each. An application may have tables with the names
 /// of later ones.
-const RELATIONS: [(&str, u32); 17] = [
+const RELATIONS: [(&str, u32); 18] = [
     ("active_runs", 1),
     ("audit", 1),
     ("clock", 3),
     ("gaps", 1),
+    ("inbox", 10),
     ("instances", 1),
     ("job_rows", 1),
     ("jobs", 1),

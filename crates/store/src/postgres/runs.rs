@@ -94,7 +94,7 @@ impl RunStore for PostgresStore {
             return Err(error);
         }
         // A claim is large, and is moved once like this.
-        claims.sort_by_cached_key(|claim| (claim.run.scheduled_at, claim.run.id));
+        claims.sort_by_cached_key(Claim::start_order);
         self.started.add(&claims);
         Ok(claims)
     }

@@ -249,6 +249,7 @@ pub(super) async fn insert_runs(
     }
     let held: Vec<&RunValues> = runs.iter().filter(|run| run.held).collect();
     let beside: Vec<&RunValues> = runs.iter().filter(|run| run.max_concurrent != 1).collect();
+    let ranked: Vec<&RunValues> = runs.iter().filter(|run| run.priority != 0).collect();
     let query = sqlx::query_scalar(include_str!("sql/insert_runs.sql"))
         .bind(column(runs, |r| r.id))
         .bind(column(runs, |r| r.job_id))
@@ -267,7 +268,9 @@ pub(super) async fn insert_runs(
         .bind(column(&held, |r| r.id))
         .bind(column(&beside, |r| r.id))
         .bind(column(&beside, |r| r.max_concurrent))
-        .bind(now);
+        .bind(now)
+        .bind(column(&ranked, |r| r.id))
+        .bind(column(&ranked, |r| r.priority));
     let new: Option<Vec<Uuid>> = on(what, query.fetch_one_on(&mut *conn)).await?;
     Ok(new.map_or_else(|| runs.iter().map(|run| run.id).collect(), HashSet::from_iter))
 }

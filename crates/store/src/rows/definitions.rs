@@ -9,7 +9,8 @@ use uuid::Uuid;
 
 use super::job::JobColumns;
 
-/// Definitions that were read before. They never change, so a copy is as good as the row.
+/// Definitions that were read before. They never change, so a copy is as good as the row; only the version that one
+/// supersedes may be deleted.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions(Mutex<HashMap<JobId, Arc<Definition>>>);
 
@@ -37,6 +38,14 @@ impl Definitions {
             known.insert(definition.id, Arc::clone(&definition));
         }
         definition
+    }
+
+    /// Forgets definitions that were deleted, or whose predecessor was.
+    pub(crate) fn forget(&self, ids: impl IntoIterator<Item = JobId>) {
+        let mut known = self.known();
+        for id in ids {
+            known.remove(&id);
+        }
     }
 
     /// Returns the jobs that are cached, and the ids of the others, which have to be read.

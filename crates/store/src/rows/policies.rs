@@ -42,6 +42,8 @@ struct Written {
     on_lease_loss: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on_lost: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    priority: Option<i32>,
 }
 
 pub(super) fn write(policies: &Policies) -> String {
@@ -67,6 +69,7 @@ pub(super) fn write(policies: &Policies) -> String {
         depends_within_ms: policies.depends_on.as_ref().map(|on| on.within.as_millis() as u64),
         on_lease_loss: policies.on_lease_loss.map(|choice| choice.to_string()),
         on_lost: changed(policies.on_lost, &default.on_lost).map(|choice| choice.to_string()),
+        priority: changed(policies.priority, &default.priority),
     };
     serde_json::to_string(&written).unwrap_or_else(|_| "{}".to_owned())
 }
@@ -108,6 +111,7 @@ pub(super) fn read(text: &str) -> Result<Policies, Invalid> {
         depends_on,
         on_lease_loss,
         on_lost: on_lost.ok_or_else(|| bad("unknown onLost".to_owned()))?,
+        priority: written.priority.unwrap_or(default.priority),
     };
     Policies::new(values)
         .map_err(|problems| bad(problems.iter().map(Invalid::to_string).collect::<Vec<_>>().join("; ")))

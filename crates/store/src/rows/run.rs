@@ -130,6 +130,7 @@ pub(crate) struct RunValues {
     pub(crate) local_date: Option<String>,
     pub(crate) held: bool,
     pub(crate) max_concurrent: i32,
+    pub(crate) priority: i32,
 }
 
 impl RunValues {
@@ -144,6 +145,7 @@ impl RunValues {
             skip_detail: run.skip.as_ref().map(skip_detail),
             held: run.held,
             max_concurrent: job.policies.max_concurrent_runs as i32,
+            priority: job.policies.priority,
             ..RunValues::bare(run.id, run.slot_at, run.scheduled_at, &run.trigger)
         }
         .with(run.catch_up, run.folded, run.local_date.map(|date| date.to_string()))
@@ -177,6 +179,7 @@ impl RunValues {
             local_date: None,
             held: false,
             max_concurrent: 1,
+            priority: 0,
         }
     }
 

@@ -16,7 +16,7 @@ use super::audit::insert_audit;
 use super::connect::clock;
 use super::rearm::{cut_gaps, set_back};
 use super::transaction::Statement;
-use super::{SqliteStore, errors, migrate};
+use super::{SqliteStore, errors, migrate, purge};
 use crate::micros::Micros;
 use crate::rows::binds::bind_instance;
 use crate::rows::{
@@ -232,15 +232,14 @@ impl ClusterStore for SqliteStore {
             .bind(Micros::from(before.requests))
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
-        let ended = tx.run(sessions).await?;
-        let pruned = Pruned {
-            runs: tx.run(runs).await?,
-            gaps: tx.run(gaps).await?,
-            audit: tx.run(audit).await?,
-            answers: tx.run(answers).await?,
-        };
+        let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
+        let ended = tx.run(sessions).await? + tx.run(inbox).await?;
+        let (runs, gaps) = (tx.run(runs).await?, tx.run(gaps).await?);
+        let (jobs, forgotten) = purge::prune_jobs(&mut tx, before.history, limit).await?;
+        let pruned = Pruned { runs, gaps, audit: tx.run(audit).await?, answers: tx.run(answers).await?, jobs };
         if pruned != Pruned::default() || ended > 0 {
             tx.commit().await?;
+            self.known.forget(forgotten);
         }
         Ok(pruned)
     }
@@ -250,6 +249,10 @@ impl ClusterStore for SqliteStore {
     }
 
     fn can_partition(&self) -> bool {
+        false
+    }
+
+    fn hears_others(&self) -> bool {
         false
     }
 

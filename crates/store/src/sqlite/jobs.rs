@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
-    AuditEntry, Changed, Cursor, DecideFn, Deed, JobFilter, JobRef, JobRow, JobSort, JobStore, Page, PageRequest,
-    StoreError, StoreResult, TargetCount,
+    AuditEntry, Changed, Cursor, DecideFn, Deed, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, JobSort,
+    JobStore, Page, PageRequest, PurgedJob, RefusedRequest, StoreError, StoreResult, TargetCount,
 };
-use everbell_core::{JobId, JobStatus, RunStatus, Source};
+use everbell_core::{JobId, JobKey, JobStatus, RunStatus, Source};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -37,6 +37,10 @@ impl JobStore for SqliteStore {
         Ok(row)
     }
 
+    async fn create_jobs(&self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()> {
+        self.insert_jobs(jobs, audit).await
+    }
+
     async fn change_job(
         &self,
         job: &JobRef,
@@ -45,6 +49,26 @@ impl JobStore for SqliteStore {
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
         self.decide_change(job, None, expected_revision, decide, audit).await
+    }
+
+    async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
+        self.purge_step(key, limit, audit).await
+    }
+
+    async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
+        self.add_to_inbox(request).await
+    }
+
+    async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
+        self.read_inbox(limit).await
+    }
+
+    async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {
+        self.answer_once(id, answer, audit).await
+    }
+
+    async fn refused_inbox(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>> {
+        self.read_refusals(limit).await
     }
 
     async fn get_job(&self, job: &JobRef) -> StoreResult<JobRow> {

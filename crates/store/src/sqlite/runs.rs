@@ -1,5 +1,6 @@
 //! Runs: planning, starting, recording, listing.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -8,7 +9,7 @@ use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Claim, Cursor, Deed, GapFilter, Page, PageRequest, PlanFn, Planned, RecentRuns,
     Recorded, RunFilter, RunHistogram, RunStore, RunSummary, SlotOutcome, StartRuns, StoreError, StoreResult,
 };
-use everbell_core::{Gap, GapReason, JobId, OrgId, OutputSoFar, Run, RunId, RunStatus, Target};
+use everbell_core::{Gap, GapReason, JobId, MAX_PRIORITY, OrgId, OutputSoFar, Run, RunId, RunStatus, Target};
 use jiff::Timestamp;
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -92,7 +93,7 @@ impl RunStore for SqliteStore {
                 tx.run(query).await?;
                 tx.commit().await?;
             }
-            claims.sort_by_key(|claim| (claim.run.scheduled_at, claim.run.id));
+            claims.sort_by_key(Claim::start_order);
             return Ok(claims);
         }
         Ok(Vec::new())
@@ -263,7 +264,7 @@ impl RunStore for SqliteStore {
 }
 
 impl SqliteStore {
-    /// The runs that may start, as they will be then: the oldest of all targets, as many of each as it has room for.
+    /// The runs that may start, as they will be then: the most urgent and oldest of all targets, as many of each as it has room for.
     /// Runs and jobs that cannot be read are added to `unreadable`.
     async fn startable(
         &self,
@@ -274,22 +275,31 @@ impl SqliteStore {
         let rooms: BTreeMap<&str, (u32, bool)> =
             request.targets.iter().map(|want| (want.target.as_str(), (want.room, want.backfills))).collect();
         let bad = (!unreadable.is_empty()).then(|| batch::ids(unreadable.iter().copied()));
-        let mut waiting: Vec<Waiting> = Vec::new();
+        let mut waiting: Vec<(i32, Waiting)> = Vec::new();
         for (target, (room, backfills)) in rooms.into_iter().filter(|(_, (room, _))| *room > 0) {
-            let query = sqlx::query(include_str!("sql/waiting_runs.sql"))
-                .bind(target.to_owned())
-                .bind(Micros::from(request.now))
-                .bind(room.min(request.limit))
-                .bind(bad.clone())
-                .bind(backfills);
-            waiting.extend(tx.all(query).await?);
+            let (mut left, mut highest) = (room.min(request.limit), MAX_PRIORITY);
+            while left > 0 {
+                let query = sqlx::query(include_str!("sql/next_priority.sql")).bind(target.to_owned()).bind(highest);
+                let (Some(priority),): (Option<i32>,) = tx.one(query).await? else { break };
+                let query = sqlx::query(include_str!("sql/waiting_runs.sql"))
+                    .bind(target.to_owned())
+                    .bind(Micros::from(request.now))
+                    .bind(left)
+                    .bind(bad.clone())
+                    .bind(backfills)
+                    .bind(priority);
+                let rows: Vec<Waiting> = tx.all(query).await?;
+                left -= (rows.len() as u32).min(left);
+                waiting.extend(rows.into_iter().map(|row| (priority, row)));
+                highest = priority - 1;
+            }
         }
-        waiting.sort_unstable_by_key(|row| (row.available_at, row.run.id));
+        waiting.sort_unstable_by_key(|(priority, row)| (Reverse(*priority), row.available_at, row.run.id));
         waiting.truncate(request.limit as usize);
-        let jobs = waiting.iter().filter_map(|row| row.run.job_id.map(JobId::from_uuid));
+        let jobs = waiting.iter().filter_map(|(_, row)| row.run.job_id.map(JobId::from_uuid));
         let learned = self.learn(tx, jobs).await?;
         let mut claims = Vec::with_capacity(waiting.len());
-        for Waiting { run, .. } in waiting {
+        for (_, Waiting { run, .. }) in waiting {
             let (run_id, id) = (run.id, run.job_id.map(JobId::from_uuid));
             let job = id.and_then(|id| learned.get(id));
             match (id, job) {

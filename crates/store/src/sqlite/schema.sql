@@ -132,9 +132,11 @@ CREATE TABLE everbell_jobs (
   check ((pause_reason is null) = (paused_at is null) and (pause_reason is null) = (paused_by is null))
 ) strict;
 CREATE INDEX everbell_jobs_failing on everbell_jobs (id) where consecutive_failures > 0;
+CREATE INDEX everbell_jobs_finished on everbell_jobs (updated_at, id) where status = 'retired' and schedule_type = 'one_time';
 CREATE UNIQUE INDEX everbell_jobs_living on everbell_jobs (job_key) where status <> 'retired';
 CREATE INDEX everbell_jobs_paused_until on everbell_jobs (paused_until) where paused_until is not null;
 CREATE INDEX everbell_jobs_per_org on everbell_jobs (job_key) where scope = 'per_org' and status <> 'retired';
+CREATE INDEX everbell_jobs_supersedes on everbell_jobs (supersedes_job_id) where supersedes_job_id is not null;
 CREATE INDEX everbell_jobs_target on everbell_jobs (target, status);
 CREATE TABLE everbell_migrations (version integer primary key, applied_at integer not null) strict;
 CREATE TABLE everbell_org_overrides (

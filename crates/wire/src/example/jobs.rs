@@ -12,7 +12,7 @@ use crate::policies::Retry;
 use crate::run::RunStatus;
 use crate::{
     Backfill, BackfillReport, BackfillSlot, Bulk, BulkItem, ChangedField, Fire, Fires, Job, JobDeclaration, LastRun,
-    NewVersion, Paused, Policies, Preview, Resumed, Resumption, StoppedBackfill, Superseded,
+    NewVersion, Paused, Policies, Preview, PurgedJob, Resumed, Resumption, StoppedBackfill, Superseded,
 };
 
 impl Example for Job {
@@ -166,6 +166,12 @@ impl Example for Paused {
             ..changed(Job::example())
         };
         Paused { job, held_runs: 0, canceled_runs: 0 }
+    }
+}
+
+impl Example for PurgedJob {
+    fn example() -> PurgedJob {
+        PurgedJob { job_key: "daily-report".to_owned(), versions: 2, runs: 14, gaps: 1 }
     }
 }
 

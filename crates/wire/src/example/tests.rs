@@ -28,6 +28,7 @@ fn examples_read_back() {
     check::<ChangedField>();
     check::<NewVersion>();
     check::<Paused>();
+    check::<PurgedJob>();
     check::<Resumed>();
     check::<Backfill>();
     check::<BackfillReport>();

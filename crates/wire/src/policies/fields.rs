@@ -73,6 +73,11 @@ pub(crate) const FIELDS: &[Field] = &[
         "Whether to `fail` or `retry` a run whose instance crashed, was killed or lost the database. Default: `fail`, because everbell cannot know how far it got. `retry` retries it within `maxAttempts`, which must be at least 2, with the same idempotency key and a higher attempt number; a stop by a shutdown then uses up no attempt, 20 times at most. `onLeaseLoss` is about something else: whether a running instance stops its own run.",
     ),
     optional(
+        "priority",
+        Kind::Integer { min: -100, max: 100 },
+        "Waiting runs of a higher priority start first, equal ones in the order of their time. Default: 0.",
+    ),
+    optional(
         "pauseAfterFailures",
         Kind::Integer { min: 1, max: 1_000 },
         "Pause the job after this many consecutive failures.",
@@ -106,6 +111,7 @@ pub(crate) fn read(form: &Form<'_>, draft: &mut Draft) {
         },
         on_lease_loss: form.word("policies.onLeaseLoss", OnLeaseLoss::from_word),
         on_lost: form.word("policies.onLost", OnLost::from_word).unwrap_or_default(),
+        priority: form.integer("policies.priority").and_then(|n| i32::try_from(n).ok()).unwrap_or(defaults.priority),
         pause_after_failures: form.count("policies.pauseAfterFailures"),
         // Its key is checked with the draft.
         depends_on: None,

@@ -114,6 +114,10 @@ pub struct Policies {
     #[serde(default = "fail")]
     #[schema(required = true)]
     pub on_lost: OnLost,
+    /// Waiting runs of a higher priority start first.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub priority: i32,
     /// Pause the job after this many consecutive failures; null for never.
     pub pause_after_failures: Option<u32>,
     /// Fire only after another job succeeded; null for always.
@@ -189,6 +193,7 @@ impl Policies {
             },
             on_lease_loss: policies.on_lease_loss.map(OnLeaseLoss::from),
             on_lost: policies.on_lost.into(),
+            priority: policies.priority,
             pause_after_failures: policies.pause_after_failures,
             depends_on: policies.depends_on.as_ref().map(|Dependency { job_key, within }| DependsOn {
                 job_key: job_key.to_string(),

@@ -189,6 +189,17 @@ pub const POLICIES: &[Policy] = &[
         rust: |policies, _| policies.pause_after_failures.map(|count| format!(".pause_after_failures({count})")),
     },
     Policy {
+        path: "policies.priority",
+        kind: PolicyKind::Number { min: -100, max: 100 },
+        usual: "0",
+        group: LIMITS,
+        label: "Priority",
+        note: "Of runs that wait for room, those of a higher priority start first.",
+        flag: Some(flag("priority", "Start waiting runs of a higher priority first, from -100 to 100")),
+        summary: Summary::Changed("priority {}"),
+        rust: |policies, _| Some(format!(".priority({})", policies.priority)),
+    },
+    Policy {
         path: "policies.dependsOn.jobKey",
         kind: PolicyKind::JobKey,
         usual: "no job",

@@ -65,11 +65,12 @@ async fn prune(store: &dyn Store, before: Timestamp, now: Timestamp, old: &Prune
     let (mut all, mut progress) = (Pruned::default(), Progress::new());
     let before = PruneBefore { requests: earlier(now, REQUEST_RETENTION).unwrap_or(now), ..PruneBefore::all(before) };
     loop {
-        let Pruned { runs, gaps, audit, .. } = store.prune(before, BATCH_ROWS).await?;
+        let Pruned { runs, gaps, audit, jobs, .. } = store.prune(before, BATCH_ROWS).await?;
         all.runs += runs;
         all.gaps += gaps;
         all.audit += audit;
-        if ![runs, gaps, audit].contains(&u64::from(BATCH_ROWS)) {
+        all.jobs += jobs;
+        if ![runs, gaps, audit, jobs].contains(&u64::from(BATCH_ROWS)) {
             return Ok(all);
         }
         progress.show(&format!("deleted {} of {}", total(&all), total(old).max(total(&all))));
@@ -85,6 +86,7 @@ fn report(args: &PruneArgs, before: Timestamp, pruned: &Pruned, output: &mut Out
             runs: pruned.runs,
             gaps: pruned.gaps,
             audit_entries: pruned.audit,
+            jobs: pruned.jobs,
         })?;
     } else if total(pruned) == 0 {
         output.line(&format!("nothing is older than {}", shown(before)))?;
@@ -103,15 +105,22 @@ struct Document {
     runs: u64,
     gaps: u64,
     audit_entries: u64,
+    jobs: u64,
 }
 
 fn total(pruned: &Pruned) -> u64 {
-    pruned.runs + pruned.gaps + pruned.audit
+    pruned.runs + pruned.gaps + pruned.audit + pruned.jobs
 }
 
 fn in_words(pruned: &Pruned) -> String {
     let (runs, gaps) = (counted(pruned.runs, "run", "runs"), counted(pruned.gaps, "gap", "gaps"));
-    format!("{runs}, {gaps} and {}", counted(pruned.audit, "audit entry", "audit entries"))
+    let audit = counted(pruned.audit, "audit entry", "audit entries");
+    match pruned.jobs {
+        0 => format!("{runs}, {gaps} and {audit}"),
+        jobs => {
+            format!("{runs}, {gaps}, {audit} and {}", counted(jobs, "finished one-time job", "finished one-time jobs"))
+        }
+    }
 }
 
 fn shown(at: Timestamp) -> String {

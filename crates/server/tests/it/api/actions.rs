@@ -1,4 +1,4 @@
-//! Pause, resume, run now, reschedule, skip, retire.
+//! Pause, resume, run now, reschedule, skip, retire, purge.
 
 use serde_json::{Value, json};
 
@@ -141,4 +141,25 @@ fn next_fires_gaps_stats_and_explanations() {
     assert_eq!(server.get("/jobs/key:print/stats?window=1h").expect(200)["runs"], 1);
     let path = format!("/jobs/{}/stats?window=1h", next["id"].as_str().unwrap());
     assert_eq!(server.get(&path).expect(200)["runs"], 0);
+}
+
+#[test]
+fn a_purged_job_is_gone_but_for_the_trail() {
+    let server = Server::start();
+    server.job("slow", &json!({ "target": "sleep", "payload": { "name": "Ana" } }));
+    let run = server.post("/jobs/key:slow/run-now", &json!({})).expect(202)["run"]["id"].as_str().unwrap().to_owned();
+    server.until(&format!("/runs/{run}"), |run| run["status"] == "running");
+    let problem = server.post("/jobs/key:slow/purge", &json!({})).problem(409, "Conflict");
+    assert!(problem["detail"].as_str().unwrap().contains(&format!("run {run} is at work")), "{problem}");
+    server.post(&format!("/runs/{run}/cancel"), &json!({})).expect(202);
+    server.until(&format!("/runs/{run}"), |run| run["status"] == "canceled");
+    let purged = server.post("/jobs/key:slow/purge", &json!({ "reason": "erasure request" })).expect(200);
+    assert_eq!(purged, json!({ "jobKey": "slow", "versions": 1, "runs": 1, "gaps": 0 }));
+    server.get("/jobs/key:slow").problem(404, "NotFound");
+    server.get(&format!("/runs/{run}")).problem(404, "NotFound");
+    server.post("/jobs/key:slow/purge", &json!({})).problem(404, "NotFound");
+    let trail = server.get("/audit?object=job:slow").expect(200);
+    assert_eq!(trail["items"][0]["action"], "job.purge");
+    assert_eq!(trail["items"][0]["reason"], "erasure request");
+    assert!(!trail.to_string().contains("Ana"), "{trail}");
 }

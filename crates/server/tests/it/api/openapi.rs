@@ -54,6 +54,7 @@ const VERBS: &[&str] = &[
     "open",
     "pause",
     "preview",
+    "purge",
     "put",
     "rebuild",
     "replace",

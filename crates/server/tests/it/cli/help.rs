@@ -33,6 +33,7 @@ const PAGES: &[&[&str]] = &[
     &["jobs", "backfills"],
     &["jobs", "backfill-stop"],
     &["jobs", "retire"],
+    &["jobs", "purge"],
     &["orgs"],
     &["orgs", "set"],
     &["orgs", "list"],

@@ -250,6 +250,15 @@ fn actions(server: &Server) {
     );
     let again = refused(server, &["jobs", "pause", "daily-briefing@1", "--reason", "again"], 5);
     assert!(again.starts_with("error: cannot pause job `daily-briefing@1`: "), "{again}");
+    assert_eq!(
+        refused(server, &["jobs", "purge", "daily-briefing"], 2),
+        "error: no terminal to ask for confirmation: Delete job daily-briefing with all its versions, payloads and runs? \
+         This cannot be undone.\n  everbell jobs purge daily-briefing --yes\n"
+    );
+    let purged = output(&["jobs", "purge", "daily-briefing", "--yes", "--reason", "erasure request"]);
+    assert!(purged.starts_with("■ Deleted daily-briefing\n  1 version, "), "{purged}");
+    assert!(purged.ends_with("see who did what: everbell audit --object job:daily-briefing\n"), "{purged}");
+    refused(server, &["jobs", "show", "daily-briefing"], 3);
 }
 
 #[test]

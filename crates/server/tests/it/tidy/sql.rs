@@ -5,12 +5,27 @@ const SQLITE: &str = "crates/store/src/sqlite/sql/";
 
 /// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes, and is told which
 /// way to go where PostgreSQL chooses one.
-const SPLIT_IN_SQLITE: [&str; 4] =
-    ["clear_failures.sql", "hold_runs.sql", "list_few_jobs_by_next.sql", "waiting_runs.sql"];
+const SPLIT_IN_SQLITE: [&str; 8] = [
+    "clear_failures.sql",
+    "create_timers.sql",
+    "cut_superseded.sql",
+    "delete_runs.sql",
+    "hold_runs.sql",
+    "list_few_jobs_by_next.sql",
+    "next_priority.sql",
+    "waiting_runs.sql",
+];
 
-/// Statements that only a server needs: connections of others, and rows that its vacuum has not removed yet.
-const ONLY_POSTGRES: [&str; 5] =
-    ["connections.sql", "count_dead_rows.sql", "oldest_pending.sql", "oldest_timer.sql", "share_job.sql"];
+/// Statements that only a server needs: connections of others, rows that its vacuum has not removed yet, and locks.
+const ONLY_POSTGRES: [&str; 7] = [
+    "connections.sql",
+    "count_dead_rows.sql",
+    "oldest_pending.sql",
+    "oldest_timer.sql",
+    "purge_lock_timers.sql",
+    "purge_lock_updates.sql",
+    "share_job.sql",
+];
 
 /// Ways to ask the database for the time or for a time zone, as the words and signs they consist of.
 const CLOCKS: [&[&str]; 4] = [&["now", "(", ")"], &["current_timestamp"], &["at", "time", "zone"], &["'", "now", "'"]];

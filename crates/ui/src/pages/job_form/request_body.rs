@@ -136,7 +136,7 @@ impl RequestBody {
             let name = policy.field_name();
             let Some(text) = draft.said(&name) else { continue };
             let value = match policy.kind {
-                PolicyKind::Number { .. } => typed(text, &form::Kind::Integer { min: 0, max: i64::MAX }),
+                PolicyKind::Number { .. } => typed(text, &form::Kind::Integer { min: i64::MIN, max: i64::MAX }),
                 PolicyKind::Words(_) | PolicyKind::Duration | PolicyKind::JobKey => Value::String(text.to_owned()),
             };
             self.body.put_policy(policy.member(), value);

@@ -1,0 +1,48 @@
+//! How fast jobs are created one by one, enqueued one by one, and enqueued together.
+
+use std::time::{Duration, Instant};
+
+use everbell::{Everbell, Schedule};
+
+use super::{Fresh, Outcome};
+use crate::table::{Table, thousands};
+
+async fn noop() {}
+
+/// How many jobs one call enqueues.
+const TOGETHER: u32 = 10_000;
+
+pub(super) async fn measure(server: &str, quick: bool) -> Outcome<()> {
+    let alone = if quick { 200 } else { 2_000 };
+    let mut table = Table::new(1, &["database", "create/s", "enqueue/s", "enqueue_many/s"]);
+    for (name, database) in Fresh::both(server).await {
+        let bell = Everbell::builder().database(database.url()).target("noop", noop).build().await?;
+        let jobs = bell.jobs();
+        let later = bell.now() + Duration::from_secs(86_400);
+        let begun = Instant::now();
+        for n in 0..alone {
+            let schedule = Schedule::once(format!("create-{n}"), later).target("noop").payload(n);
+            jobs.create(schedule).await?;
+        }
+        let created = rate(alone, begun);
+        let begun = Instant::now();
+        for n in 0..alone {
+            jobs.enqueue("noop", &n).at(later).await?;
+        }
+        let enqueued = rate(alone, begun);
+        let begun = Instant::now();
+        jobs.enqueue_many("noop", 0..TOGETHER).at(later).await?;
+        table.row(vec![name.to_owned(), created, enqueued, rate(TOGETHER, begun)]);
+    }
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("?");
+    table.print(&format!(
+        "Queue: {alone} jobs one after the other, {} in one call; the load of the machine was {load}",
+        thousands(u64::from(TOGETHER))
+    ));
+    Ok(())
+}
+
+fn rate(jobs: u32, begun: Instant) -> String {
+    thousands((f64::from(jobs) / begun.elapsed().as_secs_f64()) as u64)
+}

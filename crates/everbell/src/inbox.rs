@@ -1,0 +1,106 @@
+//! The inbox: requests that other programs write with plain SQL, in their own transactions.
+//!
+//! An instance reads them, checks each as [`Jobs::enqueue`](crate::Jobs::enqueue) and [`Jobs::create`](crate::Jobs::create)
+//! would, and answers: it creates the job, or refuses the request with a reason. The answer and the job are one transaction,
+//! so each request is answered once, however many instances there are.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use everbell_core::change::NewJob;
+use everbell_core::store::{AuditEntry, InboxAnswer, InboxRequest, StoreError, StoreResult};
+use everbell_core::{Invalid, storable_text};
+use jiff::Timestamp;
+use tracing::{debug, warn};
+
+use crate::bell::Parts;
+use crate::client::{Context, Jobs};
+use crate::schedule::Schedule;
+
+/// How many requests are read at once.
+const MAX_READ_REQUESTS: u32 = 100;
+/// The wait between two looks, however often the store wakes.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+/// How often to look where nothing tells of requests.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to look where notifications do.
+const IDLE_INTERVAL: Duration = Duration::from_secs(30);
+/// The longest reason of a refusal that is stored, in bytes.
+const MAX_REASON_BYTES: usize = 2_000;
+
+/// Answers requests until it is dropped.
+pub(crate) async fn serve(parts: &Arc<Parts>) -> Infallible {
+    loop {
+        let woken = parts.store.woken();
+        let more = match answer_some(parts).await {
+            Ok(more) => more,
+            Err(error) => {
+                // The other loops report an outage.
+                debug!(%error, "the inbox cannot be read");
+                false
+            }
+        };
+        if more {
+            continue;
+        }
+        parts.clock.sleep(MIN_PAUSE).await;
+        let idle = if parts.store.hears_others() { IDLE_INTERVAL } else { POLL_INTERVAL };
+        tokio::select! {
+            () = woken => {}
+            () = parts.clock.sleep(idle) => {}
+        }
+    }
+}
+
+/// Answers the oldest requests. Returns whether there may be more.
+pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
+    let requests = parts.store.open_inbox(MAX_READ_REQUESTS).await?;
+    let mut answered = 0;
+    for request in &requests {
+        let actor = request.role.as_ref().map_or_else(|| "sql".to_owned(), |role| format!("sql:{role}"));
+        let jobs = Jobs::new(Context::new(parts)).by(&actor);
+        let (answer, audit) = match prepare(&jobs, request).await {
+            Ok((job, audit)) => (InboxAnswer::Create(Box::new(job)), audit),
+            Err(error @ (StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::NotFound { .. })) => {
+                let reason = storable_text(&error.to_string(), MAX_REASON_BYTES);
+                let audit = jobs.entry_of_refusal(request.id, &reason);
+                (InboxAnswer::Refuse(reason), audit)
+            }
+            Err(error) => return Err(error),
+        };
+        match parts.store.answer_inbox(request.id, &answer, &audit).await {
+            Ok(true) => {
+                answered += 1;
+                if let InboxAnswer::Refuse(reason) = &answer {
+                    warn!(request = request.id, %actor, target_label = %request.target, %reason, "refused a request of the inbox");
+                }
+            }
+            Ok(false) => {}
+            // Its key was taken meanwhile: the next look sees by whom.
+            Err(error) if error.is_conflict() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(answered > 0 && requests.len() == MAX_READ_REQUESTS as usize)
+}
+
+async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(NewJob, AuditEntry)> {
+    let payload = request.payload.clone().unwrap_or_else(|| "{}".to_owned());
+    if let Some(cron) = &request.cron {
+        if request.run_at.is_some() {
+            return Err(Invalid::new("runAt", "cannot be combined with a cron expression").into());
+        }
+        let key = request.key.clone().ok_or_else(|| Invalid::new("jobKey", "is required for a cron expression"))?;
+        let schedule = Schedule::cron(key, cron).target(&request.target).with_payload_text(Ok(payload));
+        return jobs.prepare_new(&request.timezone.iter().fold(schedule, Schedule::tz)).await;
+    }
+    let mut enqueue = jobs.enqueue_text(&request.target, payload);
+    if let Some(text) = &request.run_at {
+        let at: Timestamp = text.parse().map_err(|_| {
+            Invalid::new("runAt", format!("must be a time with its offset, such as 2027-01-31T08:00:00Z, not `{text}`"))
+        })?;
+        enqueue = enqueue.at(at);
+    }
+    request.key.iter().fold(enqueue, |enqueue, key| enqueue.key(key)).prepare().await
+}

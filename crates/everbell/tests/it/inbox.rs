@@ -1,0 +1,135 @@
+//! Requests that other programs write with plain SQL, in their own transactions.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use everbell::{Everbell, JobStatus, Payload, State, StoreError};
+use everbell_store::testing::{TestDatabase, execute};
+
+use crate::given::{trail, within};
+
+/// The users that handlers were called for, on any instance.
+#[derive(Clone, Default)]
+struct Users(Arc<Mutex<Vec<u64>>>);
+
+#[derive(serde::Deserialize)]
+struct Reminder {
+    user: u64,
+}
+
+async fn remind(Payload(reminder): Payload<Reminder>, State(users): State<Users>) {
+    users.0.lock().unwrap().push(reminder.user);
+}
+
+async fn bell(url: &str, users: &Users) -> Everbell {
+    Everbell::builder().database(url).state(users.clone()).target("remind", remind).build().await.unwrap()
+}
+
+/// Waits until this is so.
+async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
+    within(async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'static str, other: &'static str) {
+    let users = Users::default();
+    let (one, two) = (bell(url, &users).await, bell(url, &users).await);
+    let steps = async {
+        execute(url, wanted).await;
+        execute(url, rolled_back).await;
+        execute(url, other).await;
+        let jobs = one.jobs();
+        until(|| async { jobs.refused_requests(10).await.unwrap().len() == 3 }).await;
+        until(|| async { users.0.lock().unwrap().len() >= 20 }).await;
+        let refused = jobs.refused_requests(10).await.unwrap();
+        let told: Vec<_> = refused.iter().rev().map(|refused| refused.reason.as_str()).collect();
+        assert!(told[0].contains("later") && told[0].contains("has not finished"), "{told:?}");
+        assert!(told[1].contains("unknown time zone"), "{told:?}");
+        assert!(told[2].contains("target `remind` cannot read the payload"), "{told:?}");
+
+        let later = jobs.get("later").await.unwrap();
+        assert_eq!(
+            (later.job.state.status, later.job.definition.payload.as_str()),
+            (JobStatus::Active, r#"{"user":8}"#)
+        );
+        let daily = jobs.get("daily").await.unwrap();
+        assert_eq!(daily.job.definition.spec.as_ref().unwrap().zone().name(), "Europe/Paris");
+        assert!(matches!(jobs.get("never").await, Err(StoreError::NotFound { .. })));
+        let trail = trail(&**one.store()).await;
+        assert!(
+            trail.iter().any(|line| line.starts_with("sql") && line.contains("job.enqueue job:later")),
+            "{trail:?}"
+        );
+        assert!(trail.iter().any(|line| line.starts_with("sql") && line.contains("inbox.refuse inbox:")), "{trail:?}");
+    };
+    let (done, mut ended) = tokio::sync::watch::channel(false);
+    let first = one.run_until(async {
+        steps.await;
+        done.send_replace(true);
+    });
+    let second = two.run_until(async { drop(ended.wait_for(|done| *done).await) });
+    let (first, second) = within(async { tokio::join!(first, second) }).await;
+    (first.unwrap(), second.unwrap());
+    let mut users = users.0.lock().unwrap().clone();
+    users.sort_unstable();
+    assert_eq!(users, (100..120).collect::<Vec<_>>(), "each once, and nothing that was rolled back");
+}
+
+const WANTED: &str = r#"begin;
+select everbell.enqueue('remind', jsonb_build_object('user', n)) from generate_series(100, 119) n;
+select everbell.enqueue('remind', '{"user": 8}', clock_timestamp() + interval '1 hour', 'later');
+select everbell.schedule('daily', '0 8 * * *', 'remind', 'Europe/Paris', '{"user": 9}');
+commit"#;
+const ROLLED_BACK: &str = r#"begin;
+select everbell.enqueue('remind', '{"user": 666}', null, 'never');
+rollback"#;
+const REFUSED: &str = r#"
+select everbell.enqueue('remind', '{"user": 8}', null, 'later');
+select everbell.schedule('broken', '0 8 * * *', 'remind', 'Europe/Pari', '{"user": 9}');
+select everbell.enqueue(target => 'remind', payload => '{"name": "Ana"}')"#;
+
+#[tokio::test]
+async fn plain_sql_on_postgres() {
+    let database = TestDatabase::create().await;
+    two_engines_answer(database.url(), WANTED, ROLLED_BACK, REFUSED).await;
+}
+
+#[tokio::test]
+async fn plain_sql_in_another_schema() {
+    let database = TestDatabase::empty().await;
+    let url = format!("{}{}schema=clock", database.url(), if database.url().contains('?') { '&' } else { '?' });
+    let users = Users::default();
+    let bell = bell(&url, &users).await;
+    let steps = async {
+        execute(database.url(), r#"select clock.enqueue('remind', '{"user": 7}')"#).await;
+        until(|| async { *users.0.lock().unwrap() == [7] }).await;
+    };
+    within(bell.run_until(steps)).await.unwrap();
+}
+
+const SQLITE_WANTED: &str = r#"begin immediate;
+insert into everbell_inbox (target, payload)
+  with recursive n (n) as (select 100 union all select n + 1 from n where n < 119) select 'remind', '{"user":' || n || '}' from n;
+insert into everbell_inbox (target, payload, run_at, key) values ('remind', '{"user":8}', '2199-01-01T00:00:00Z', 'later');
+insert into everbell_inbox (target, payload, key, cron, timezone) values ('remind', '{"user":9}', 'daily', '0 8 * * *', 'Europe/Paris');
+commit"#;
+const SQLITE_ROLLED_BACK: &str = r#"begin immediate;
+insert into everbell_inbox (target, payload, key) values ('remind', '{"user":666}', 'never');
+rollback"#;
+const SQLITE_REFUSED: &str = r#"
+insert into everbell_inbox (target, payload, key) values ('remind', '{"user":8}', 'later');
+insert into everbell_inbox (target, payload, key, cron, timezone) values ('remind', '{"user":9}', 'broken', '0 8 * * *', 'Europe/Pari');
+insert into everbell_inbox (target, payload) values ('remind', '{"name":"Ana"}')"#;
+
+#[tokio::test]
+async fn plain_sql_on_sqlite() {
+    let folder = std::env::temp_dir().join(format!("everbell-inbox-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let url = format!("sqlite:{}", folder.join("everbell.db").display());
+    two_engines_answer(&url, SQLITE_WANTED, SQLITE_ROLLED_BACK, SQLITE_REFUSED).await;
+    std::fs::remove_dir_all(folder).unwrap();
+}

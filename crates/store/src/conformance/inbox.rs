@@ -1,0 +1,111 @@
+//! The inbox: requests that others write with plain SQL are answered once.
+
+use everbell_core::enqueue;
+use everbell_core::store::{InboxAnswer, InboxRequest, JobFilter, RefusedRequest, StoreResult};
+
+use super::Fresh;
+use super::given::{assert_refused, at, audit, job_at, job_id};
+use super::prune::prune;
+use super::world::{World, success};
+
+fn request(target: &str) -> InboxRequest {
+    InboxRequest {
+        target: target.to_owned(),
+        payload: Some(r#"{"user":7}"#.to_owned()),
+        key: Some("reminder".to_owned()),
+        run_at: Some("2026-11-15T05:00:00Z".to_owned()),
+        role: Some("shop".to_owned()),
+        ..InboxRequest::default()
+    }
+}
+
+fn create(key: &str) -> InboxAnswer {
+    InboxAnswer::Create(Box::new(enqueue::create(job_at(key, "once 02:00", at("01:00")))))
+}
+
+async fn answer(world: &World, id: i64, answer: &InboxAnswer, now: &str) -> StoreResult<bool> {
+    world.store.answer_inbox(id, answer, &audit("inbox", &format!("inbox:{id}"), at(now))).await
+}
+
+pub async fn requests_are_read_back_oldest_first(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let cron = InboxRequest {
+        cron: Some("0 8 * * *".to_owned()),
+        timezone: Some("Europe/Paris".to_owned()),
+        run_at: None,
+        payload: None,
+        ..request("brief")
+    };
+    let first = world.store.write_inbox(&request("remind")).await.unwrap();
+    let second = world.store.write_inbox(&cron).await.unwrap();
+    assert!(second > first);
+    let open = world.store.open_inbox(10).await.unwrap();
+    assert_eq!(open, [InboxRequest { id: first, ..request("remind") }, InboxRequest { id: second, ..cron }]);
+    assert_eq!(world.store.open_inbox(1).await.unwrap().len(), 1);
+}
+
+pub async fn a_request_is_answered_once_together_with_its_job(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let id = world.store.write_inbox(&request("log")).await.unwrap();
+    assert!(answer(&world, id, &create("one"), "01:00").await.unwrap());
+    assert!(!answer(&world, id, &create("two"), "01:00").await.unwrap(), "another one was faster");
+    assert!(!answer(&world, id + 1_000, &create("two"), "01:00").await.unwrap(), "there is none");
+    assert_eq!(world.store.open_inbox(10).await.unwrap(), []);
+    assert_eq!(world.keys(&JobFilter::default()).await, ["one"]);
+    assert_eq!(world.actions(None).await, ["inbox"]);
+    assert_eq!(world.run_due(&success(), at("02:00")).await.len(), 1, "it fires");
+    assert_eq!(world.store.refused_inbox(10).await.unwrap(), []);
+}
+
+pub async fn a_request_whose_key_is_taken_stays_open(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.insert(&enqueue::create(job_at("taken", "once 02:00", at("01:00")))).await;
+    let id = world.store.write_inbox(&request("log")).await.unwrap();
+    let InboxAnswer::Create(mut job) = create("taken") else { unreachable!("made above") };
+    std::sync::Arc::make_mut(&mut job.definition).id = job_id("taken", 5);
+    assert_refused(answer(&world, id, &InboxAnswer::Create(job), "01:00").await, "conflict");
+    assert_eq!(world.store.open_inbox(10).await.unwrap().len(), 1);
+    assert_eq!(world.actions(None).await, ["job.create"]);
+}
+
+pub async fn refused_requests_are_listed_latest_first(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (now, reason) in [("01:00", "no such target"), ("01:30", "no such zone")] {
+        let id = world.store.write_inbox(&request("remind")).await.unwrap();
+        assert!(answer(&world, id, &InboxAnswer::Refuse(reason.to_owned()), now).await.unwrap());
+    }
+    assert_eq!(world.store.open_inbox(10).await.unwrap(), []);
+    let refused = world.store.refused_inbox(10).await.unwrap();
+    let told: Vec<_> = refused.iter().map(|RefusedRequest { reason, at, .. }| (reason.as_str(), *at)).collect();
+    assert_eq!(told, [("no such zone", at("01:30")), ("no such target", at("01:00"))]);
+    assert_eq!(refused[1].request, InboxRequest { id: refused[1].request.id, ..request("remind") });
+    assert_eq!(world.store.refused_inbox(1).await.unwrap().len(), 1);
+    assert_eq!(world.actions(None).await.len(), 2);
+}
+
+pub async fn answered_requests_are_pruned_with_the_history(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for now in ["01:00", "03:00"] {
+        let id = world.store.write_inbox(&request("remind")).await.unwrap();
+        answer(&world, id, &InboxAnswer::Refuse("no".to_owned()), now).await.unwrap();
+    }
+    world.store.write_inbox(&request("open")).await.unwrap();
+    prune(&world, at("02:00"), 100).await.unwrap();
+    assert_eq!(world.store.refused_inbox(10).await.unwrap().len(), 1);
+    prune(&world, at("2026-11-17T00:00:00Z"), 100).await.unwrap();
+    assert_eq!(world.store.refused_inbox(10).await.unwrap().len(), 0);
+    assert_eq!(world.store.open_inbox(10).await.unwrap().len(), 1, "one without an answer stays");
+}
+
+pub async fn one_of_many_answers_a_request(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let id = world.store.write_inbox(&request("log")).await.unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for n in 0..8 {
+        let world = world.clone();
+        tasks.spawn(async move { answer(&world, id, &create(&format!("job-{n}")), "01:00").await.unwrap() });
+    }
+    let answered = tasks.join_all().await.into_iter().filter(|answered| *answered).count();
+    assert_eq!(answered, 1);
+    assert_eq!(world.keys(&JobFilter::default()).await.len(), 1);
+}

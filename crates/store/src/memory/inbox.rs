@@ -1,0 +1,67 @@
+//! The inbox: requests that others would write with plain SQL.
+
+use everbell_core::store::{AuditEntry, Deed, InboxAnswer, InboxRequest, RefusedRequest, StoreResult};
+use jiff::Timestamp;
+
+use super::state::{State, micros};
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredRequest {
+    request: InboxRequest,
+    answered_at: Option<Timestamp>,
+    refusal: Option<String>,
+}
+
+impl State {
+    pub(super) fn write_inbox(&mut self, request: &InboxRequest) -> i64 {
+        self.last_request += 1;
+        let request = InboxRequest { id: self.last_request, ..request.clone() };
+        self.inbox.insert(request.id, StoredRequest { request, answered_at: None, refusal: None });
+        self.last_request
+    }
+
+    pub(super) fn open_inbox(&self, limit: u32) -> Vec<InboxRequest> {
+        let open = self.inbox.values().filter(|stored| stored.answered_at.is_none());
+        open.take(limit as usize).map(|stored| stored.request.clone()).collect()
+    }
+
+    pub(super) fn refused_inbox(&self, limit: u32) -> Vec<RefusedRequest> {
+        let refused = self.inbox.values().filter_map(|stored| {
+            let (reason, at) = (stored.refusal.clone()?, stored.answered_at?);
+            Some(RefusedRequest { request: stored.request.clone(), reason, at })
+        });
+        let mut refused: Vec<RefusedRequest> = refused.collect();
+        refused.sort_by_key(|refused| std::cmp::Reverse((refused.at, refused.request.id)));
+        refused.truncate(limit as usize);
+        refused
+    }
+
+    pub(super) fn answer_inbox(&mut self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {
+        if self.inbox.get(&id).is_none_or(|stored| stored.answered_at.is_some()) {
+            return Ok(false);
+        }
+        let (refusal, deed) = match answer {
+            InboxAnswer::Create(job) => {
+                self.check_new(job, None)?;
+                self.insert_job(job, audit);
+                (None, Deed { job: Some(job.definition.id), ..Deed::default() })
+            }
+            InboxAnswer::Refuse(reason) => (Some(reason.clone()), Deed::default()),
+        };
+        if let Some(stored) = self.inbox.get_mut(&id) {
+            (stored.answered_at, stored.refusal) = (Some(micros(audit.at)), refusal);
+        }
+        self.write_audit(audit);
+        self.write_deed(audit, deed);
+        Ok(true)
+    }
+
+    pub(super) fn prune_inbox(&mut self, before: Timestamp, limit: usize) {
+        let answered = self.inbox.values().filter_map(|stored| Some((stored.answered_at?, stored.request.id)));
+        let mut old: Vec<(Timestamp, i64)> = answered.filter(|(at, _)| *at < before).collect();
+        old.sort_unstable();
+        for (_, id) in old.into_iter().take(limit) {
+            self.inbox.remove(&id);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+-- One-time jobs that are over, oldest first, for prune_jobs.
+create index jobs_finished on jobs (updated_at, id) where status = 'retired' and schedule_type = 'one_time';
+-- The version that superseded another one: asked for whenever a job is deleted.
+create index jobs_supersedes on jobs (supersedes_job_id) where supersedes_job_id is not null;

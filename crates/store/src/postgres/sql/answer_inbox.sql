@@ -1,0 +1,1 @@
+update everbell.inbox set answered_at = $2, job_key = $3, refusal = $4 where id = $1

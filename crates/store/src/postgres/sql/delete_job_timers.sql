@@ -1,0 +1,1 @@
+delete from everbell.timers where job_id = any($1)

@@ -1,0 +1,1 @@
+delete from everbell.jobs where id = any($1)

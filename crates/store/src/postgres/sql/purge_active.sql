@@ -1,0 +1,2 @@
+select a.run_id, a.status from everbell.active_runs a join everbell.jobs j on j.id = a.job_id where j.job_key = $1
+order by a.run_id for update of a

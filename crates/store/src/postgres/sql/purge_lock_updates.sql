@@ -1,0 +1,1 @@
+select id from everbell.sweeps where job_key = $1 for update

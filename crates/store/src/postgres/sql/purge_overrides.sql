@@ -1,0 +1,1 @@
+delete from everbell.org_overrides where job_key = $1

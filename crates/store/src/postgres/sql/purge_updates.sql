@@ -1,0 +1,1 @@
+delete from everbell.sweeps where job_id = any($1)

@@ -1,0 +1,87 @@
+//! The inbox: requests that others write with plain SQL.
+
+use everbell_core::store::{AuditEntry, Deed, InboxAnswer, InboxRequest, RefusedRequest, StoreResult};
+
+use super::{SqliteStore, audit, jobs};
+use crate::micros::Micros;
+
+/// A row of `open_inbox.sql`.
+type Row =
+    (i64, String, Option<String>, Option<String>, Option<String>, Option<String>, Option<String>, Option<String>);
+/// A row of `refused_inbox.sql`.
+type RefusedRow = (
+    i64,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
+    Micros,
+);
+
+impl SqliteStore {
+    pub(super) async fn add_to_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
+        let mut held = self.writer("writing to the inbox").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/write_inbox.sql"))
+            .bind(request.target.clone())
+            .bind(request.payload.clone())
+            .bind(request.key.clone())
+            .bind(request.run_at.clone())
+            .bind(request.cron.clone())
+            .bind(request.timezone.clone())
+            .bind(request.role.clone());
+        let (id,): (i64,) = tx.one(query).await?;
+        tx.note_written();
+        tx.commit_and_wake().await?;
+        Ok(id)
+    }
+
+    pub(super) async fn read_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
+        let mut held = self.reader("reading the inbox").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<Row> = tx.all(sqlx::query(include_str!("sql/open_inbox.sql")).bind(limit)).await?;
+        Ok(rows.into_iter().map(request).collect())
+    }
+
+    pub(super) async fn read_refusals(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>> {
+        let mut held = self.reader("reading the inbox").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<RefusedRow> = tx.all(sqlx::query(include_str!("sql/refused_inbox.sql")).bind(limit)).await?;
+        let refused = |(a, b, c, d, e, f, g, h, reason, at): RefusedRow| RefusedRequest {
+            request: request((a, b, c, d, e, f, g, h)),
+            reason,
+            at: at.into(),
+        };
+        Ok(rows.into_iter().map(refused).collect())
+    }
+
+    pub(super) async fn answer_once(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {
+        let mut held = self.writer("answering the inbox").await?;
+        let mut tx = held.begin().await?;
+        let open: Option<(i64,)> = tx.first(sqlx::query(include_str!("sql/lock_inbox.sql")).bind(id)).await?;
+        if open.is_none() {
+            return Ok(false);
+        }
+        let (key, refusal, deed) = match answer {
+            InboxAnswer::Create(job) => {
+                jobs::insert_job(&mut tx, job, audit).await?;
+                let deed = Deed { job: Some(job.definition.id), ..Deed::default() };
+                (Some(job.definition.key.to_string()), None, deed)
+            }
+            InboxAnswer::Refuse(reason) => (None, Some(reason.clone()), Deed::default()),
+        };
+        let query = sqlx::query(include_str!("sql/answer_inbox.sql")).bind(id).bind(Micros::from(audit.at));
+        tx.run(query.bind(key).bind(refusal)).await?;
+        audit::insert_audit_of(&mut tx, audit, || deed).await?;
+        tx.commit_and_wake().await?;
+        Ok(true)
+    }
+}
+
+fn request((id, target, payload, key, run_at, cron, timezone, role): Row) -> InboxRequest {
+    InboxRequest { id, target, payload, key, run_at, cron, timezone, role }
+}

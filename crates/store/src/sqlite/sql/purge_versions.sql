@@ -1,0 +1,1 @@
+select id from everbell_jobs where job_key = ?1 order by version
