@@ -34,5 +34,6 @@ mod sync;
 mod sync_again;
 mod test_bell;
 mod test_bell_life;
+mod transaction_connections;
 mod transactions;
 mod whole;

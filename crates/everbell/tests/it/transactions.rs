@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use everbell::{
-    AppConnection, EngineOptions, Event, Everbell, JobRow, JobStatus, OrgId, OrgWrite, Payload, RunError, RunNow,
-    RunStatus, Schedule, StoreError, StoreResult, Timestamp,
+    EngineOptions, Event, Everbell, JobRow, JobStatus, OrgId, OrgWrite, Payload, RunError, RunNow, RunStatus, Schedule,
+    StoreError, StoreResult, Timestamp,
 };
 use everbell_store::testing::TestDatabase;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -20,15 +20,15 @@ use crate::given::{heard, trail};
 const WAKE_TIME: Duration = Duration::from_secs(20);
 
 /// An application with a table of its own beside everbell.
-struct App {
-    bell: Everbell,
-    pool: Pool,
+pub(crate) struct App {
+    pub(crate) bell: Everbell,
+    pub(crate) pool: Pool,
     /// Gone with the test.
     _database: Option<TestDatabase>,
     folder: Option<PathBuf>,
 }
 
-enum Pool {
+pub(crate) enum Pool {
     Postgres(PgPool),
     Sqlite(SqlitePool),
 }
@@ -38,7 +38,7 @@ enum Tx {
     Sqlite(Transaction<'static, Sqlite>),
 }
 
-async fn double(Payload(number): Payload<u32>) -> Result<u32, RunError> {
+pub(crate) async fn double(Payload(number): Payload<u32>) -> Result<u32, RunError> {
     Ok(number * 2)
 }
 
@@ -49,7 +49,7 @@ async fn bell(url: &str) -> Everbell {
     Everbell::builder().database(url).options(options).target("double", double).schedule(yearly).build().await.unwrap()
 }
 
-fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let name = format!("everbell-tx-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let folder = std::env::temp_dir().join(name);
@@ -58,7 +58,7 @@ fn folder() -> PathBuf {
 }
 
 impl App {
-    async fn postgres() -> App {
+    pub(crate) async fn postgres() -> App {
         let database = TestDatabase::create().await;
         // Nothing of everbell is to be found there.
         let options = database.url().parse::<PgConnectOptions>().unwrap().options([("search_path", "shop")]);
@@ -68,7 +68,7 @@ impl App {
         App { bell, pool: Pool::Postgres(pool), _database: Some(database), folder: None }
     }
 
-    async fn sqlite() -> App {
+    pub(crate) async fn sqlite() -> App {
         let folder = folder();
         let file = folder.join("app.db");
         let bell = bell(&format!("sqlite:{}", file.display())).await;
@@ -170,7 +170,7 @@ impl Tx {
     }
 }
 
-fn once(key: &str, at: Timestamp) -> Schedule {
+pub(crate) fn once(key: &str, at: Timestamp) -> Schedule {
     Schedule::once(key, at).target("double").payload(4)
 }
 
@@ -205,7 +205,6 @@ on_both! {
     a_run_by_hand_starts_with_the_commit,
     a_job_is_replaced_in_one_transaction,
     a_refusal_leaves_the_transaction_usable,
-    the_connection_is_checked,
     a_job_for_each_org_is_a_part_of_the_transaction_too,
 }
 
@@ -352,63 +351,6 @@ async fn a_job_for_each_org_is_a_part_of_the_transaction_too(app: App) {
     heard(&mut events, |event| matches!(event, Event::Finished { run: done, .. } if done.id == run)).await;
     assert_eq!(bell.runs().get(run).await.unwrap().org, Some(acme));
     running.shutdown().await.unwrap();
-}
-
-async fn refused<C: AppConnection>(bell: &Everbell, connection: &mut C) -> String {
-    let schedule = once("lost", bell.now() + Duration::from_hours(1));
-    bell.jobs().create_in(connection, &schedule).await.unwrap_err().to_string()
-}
-
-async fn the_connection_is_checked(app: App) {
-    let bell = &app.bell;
-    let folder = folder();
-    let options = SqliteConnectOptions::new().filename(folder.join("other.db")).create_if_missing(true);
-    let other_file = SqlitePool::connect_with(options).await.unwrap();
-    let empty = TestDatabase::empty().await;
-    let other_database = PgPool::connect(empty.url()).await.unwrap();
-    let mut sqlite = other_file.begin_with("begin immediate").await.unwrap();
-    let mut postgres = other_database.begin().await.unwrap();
-    let (in_sqlite, in_postgres) = (refused(bell, &mut sqlite).await, refused(bell, &mut postgres).await);
-    let no_transaction = "connection: has no open transaction that sqlx knows of";
-    match &app.pool {
-        Pool::Postgres(pool) => {
-            let own: String = sqlx::query_scalar("select current_database()").fetch_one(pool).await.unwrap();
-            for (error, said) in [
-                (&in_sqlite, "connection: is to SQLite, but this everbell uses the PostgreSQL database postgres://"),
-                (&in_postgres, "the schema of the database does not fit this release: "),
-            ] {
-                assert!(error.starts_with(said) && error.contains(&format!("/{own} with the schema")), "{error}");
-            }
-            assert!(in_postgres.contains("is the connection to the database of this store, postgres://"));
-            let mut connection = pool.acquire().await.unwrap();
-            assert!(refused(bell, &mut *connection).await.starts_with(no_transaction));
-            sqlx::raw_sql("begin").execute(&mut *connection).await.unwrap();
-            assert!(refused(bell, &mut *connection).await.starts_with(no_transaction), "a commit would end it");
-            sqlx::raw_sql("rollback").execute(&mut *connection).await.unwrap();
-        }
-        Pool::Sqlite(pool) => {
-            let said = "connection: is to PostgreSQL, but this everbell uses SQLite: ";
-            assert!(in_postgres.starts_with(said) && in_postgres.ends_with("app.db"), "{in_postgres}");
-            assert!(in_sqlite.contains("is the connection to the database of this store, "), "{in_sqlite}");
-            let mut connection = pool.acquire().await.unwrap();
-            assert!(refused(bell, &mut *connection).await.starts_with(no_transaction));
-        }
-    }
-    assert_eq!(sqlx::query_scalar::<_, i64>("select 1").fetch_one(&mut *sqlite).await.unwrap(), 1);
-    assert_eq!(sqlx::query_scalar::<_, i32>("select 1").fetch_one(&mut *postgres).await.unwrap(), 1);
-    drop((sqlite, postgres));
-    other_database.close().await;
-    std::fs::remove_dir_all(folder).unwrap();
-}
-
-#[tokio::test]
-async fn a_database_in_memory_is_named() {
-    let bell = Everbell::builder().database("sqlite::memory:").target("double", double).build().await.unwrap();
-    let database = TestDatabase::empty().await;
-    let pool = PgPool::connect(database.url()).await.unwrap();
-    let error = refused(&bell, &mut pool.begin().await.unwrap()).await;
-    assert_eq!(error, "connection: is to PostgreSQL, but this everbell uses SQLite: a database in memory");
-    pool.close().await;
 }
 
 /// On PostgreSQL two programs may have the same job in hand: the second waits, and decides by what the first wrote.

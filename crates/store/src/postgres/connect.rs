@@ -135,7 +135,8 @@ impl PostgresStore {
     /// - It borrows at most a half of the pool's connections at once, and at least one; the rest is always the
     ///   application's. Each is borrowed for one short transaction. A pool of 6 or more is good: with fewer than 4, what
     ///   people ask and the loops take turns on one connection, and each waits for the other.
-    /// - One more connection, beside the pool and with the same options, listens for notifications.
+    /// - One more connection, beside the pool and with the same options, listens for notifications. Behind a pooler in
+    ///   transaction mode none arrive, and loops notice the changes of others when they poll.
     /// - Settings last until the end of a transaction, and no statement stays prepared, so sessions come back as they were.
     ///   That costs a round trip or two for each verb: a store with connections of its own is faster.
     /// - While the application holds all connections, everbell waits, and after some seconds reports that the database did
