@@ -14,9 +14,9 @@ use everbell_wire::shell;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  everbell jobs restore-declaration daily-briefing
-  everbell jobs restore-declaration daily-briefing --reason \"the holidays are over\"
-  everbell jobs restore-declaration daily-briefing --json";
+  everbell jobs restore-declaration nightly-report
+  everbell jobs restore-declaration nightly-report --reason \"the holidays are over\"
+  everbell jobs restore-declaration nightly-report --json";
 
 #[derive(Debug, Args)]
 pub(crate) struct RestoreDeclarationArgs {

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use serde_json::json;
 
-use super::{data, everbell, registered};
+use super::{data, everbell};
 use crate::binary::{ran, stdout};
-use crate::server::Server;
+use crate::server::{Server, TARGETS};
 use crate::ui::visitor::Visitor;
 
 /// Every page, in an order in which the examples of one do not need those of a later one.
@@ -22,6 +22,7 @@ const PAGES: &[&[&str]] = &[
     &["jobs", "versions"],
     &["jobs", "run"],
     &["jobs", "new-version"],
+    &["jobs", "restore-declaration"],
     &["jobs", "pause"],
     &["jobs", "resume"],
     &["jobs", "reschedule"],
@@ -86,7 +87,8 @@ fn session(server: &Server) -> String {
 
 #[test]
 fn help_begins_with_three_examples_that_work() {
-    let server = registered();
+    let declared = "[[job]]\njob_key = \"nightly-report\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
+    let server = Server::with(&format!("{TARGETS}\n{declared}")).registered();
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z"}));
     server.job("slow", &json!({"target": "sleep"}));
     server.job("org-briefing", &json!({"scope": "per_org"}));
@@ -101,6 +103,9 @@ fn help_begins_with_three_examples_that_work() {
         assert_eq!(examples.len(), 3, "{help}");
         for example in examples {
             assert!(example.contains(&format!("everbell {}", page[0])), "{page:?}: {example}");
+            if page.ends_with(&["restore-declaration"]) {
+                server.patch("/jobs/key:nightly-report", &json!({ "description": "edited" })).expect(200);
+            }
             let [run, active] = if page[0] == "runs" { runs(&server) } else { Default::default() };
             let mut shell = Command::new("sh");
             shell.args(["-c", &example.replace("http://127.0.0.1:7070", "\"$EVERBELL_SERVER\"")]);
