@@ -200,7 +200,7 @@ mod tests {
         let at = |millis| Timestamp::from_millisecond(millis).unwrap();
         let key = |millis, number| generated_key(&target("send-mail"), at(millis), number);
         let first = key(1_794_950_000_000, 0);
-        assert_eq!(first, "send-mail-01m7qxzq2g00000000");
+        assert_eq!(first, "send-mail-01m7nnpvc000000000");
         let keys = [
             first,
             key(1_794_950_000_000, 1),

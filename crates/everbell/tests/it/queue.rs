@@ -164,7 +164,7 @@ async fn an_enqueued_job_starts_at_once(stored: Stored) {
                     if row.job.state.status == JobStatus::Retired {
                         return row;
                     }
-                    tokio::task::yield_now().await;
+                    tokio::time::sleep(Duration::from_millis(10)).await;
                 }
             })
             .await;
