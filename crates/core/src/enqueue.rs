@@ -21,7 +21,7 @@ const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// The longest beginning of a target that a made-up key repeats, in bytes.
 const MAX_TARGET_BYTES: usize = 100;
 
-/// What happens to an unfinished job of the same key.
+/// The choice about an unfinished job of the same key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IfUnfinished {
     /// The request is refused.
