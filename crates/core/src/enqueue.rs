@@ -21,7 +21,7 @@ const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// The longest beginning of a target that a made-up key repeats, in bytes.
 const MAX_TARGET_BYTES: usize = 100;
 
-/// What happens to an unfinished job of the same key.
+/// The choice about an unfinished job of the same key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum IfUnfinished {
     /// The request is refused.
@@ -200,7 +200,7 @@ mod tests {
         let at = |millis| Timestamp::from_millisecond(millis).unwrap();
         let key = |millis, number| generated_key(&target("send-mail"), at(millis), number);
         let first = key(1_794_950_000_000, 0);
-        assert_eq!(first, "send-mail-01m7qxzq2g00000000");
+        assert_eq!(first, "send-mail-01m7nnpvc000000000");
         let keys = [
             first,
             key(1_794_950_000_000, 1),

@@ -1,4 +1,4 @@
-//! What answers to requests of the inbox need, and the requests that were refused.
+//! Rows for answers to requests of the inbox, and the requests that were refused.
 
 use everbell_core::JobStatus;
 use everbell_core::change::NewJob;

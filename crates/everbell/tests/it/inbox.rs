@@ -52,10 +52,9 @@ async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'stat
         assert!(told[2].contains("target `remind` cannot read the payload"), "{told:?}");
 
         let later = jobs.get("later").await.unwrap();
-        assert_eq!(
-            (later.job.state.status, later.job.definition.payload.as_str()),
-            (JobStatus::Active, r#"{"user":8}"#)
-        );
+        assert_eq!(later.job.state.status, JobStatus::Active);
+        // The databases write spaces as they like.
+        assert_eq!(later.job.definition.payload.as_str().replace(' ', ""), r#"{"user":8}"#);
         let daily = jobs.get("daily").await.unwrap();
         assert_eq!(daily.job.definition.spec.as_ref().unwrap().zone().name(), "Europe/Paris");
         assert!(matches!(jobs.get("never").await, Err(StoreError::NotFound { .. })));

@@ -1,8 +1,7 @@
 //! The cases about declarations, orgs, lost runs, pauses, purges, queues, versions and sessions, for the list of all cases.
 
 /// Adds the cases about declarations, orgs, lost runs, pauses, purges, queues, versions and sessions to those that it is
-/// given, and hands all of
-/// them to a macro.
+/// given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {

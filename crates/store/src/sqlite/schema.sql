@@ -16,12 +16,12 @@ CREATE TABLE everbell_active_runs (
   failure_code     text,
   failure_message  text,
   failure_details  text,
-  output           text, paused integer not null default 0, earlier text,
+  output           text, paused integer not null default 0, earlier text, priority integer not null default 0,
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
 CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id);
-CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, available_at) where status = 'pending';
+CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, priority, available_at) where status = 'pending';
 CREATE TABLE everbell_apps (
   source   text not null check (source in ('api', 'config', 'code')),
   app      text not null,
@@ -57,6 +57,23 @@ CREATE TABLE everbell_gaps (
 ) strict;
 CREATE INDEX everbell_gaps_first on everbell_gaps (first_slot_at, id);
 CREATE INDEX everbell_gaps_job on everbell_gaps (job_id, first_slot_at, id);
+CREATE TABLE everbell_inbox (
+  id          integer primary key autoincrement,
+  target      text not null,
+  payload     text,
+  key         text,
+  run_at      text,
+  cron        text,
+  timezone    text,
+  role        text,
+  -- the answer
+  answered_at integer,
+  job_key     text,
+  refusal     text,
+  check (answered_at is not null or (job_key is null and refusal is null))
+) strict;
+CREATE INDEX everbell_inbox_answered on everbell_inbox (answered_at) where answered_at is not null;
+CREATE INDEX everbell_inbox_open on everbell_inbox (id) where answered_at is null;
 CREATE TABLE everbell_instances (
   id            blob primary key not null,
   host          text not null,
@@ -302,3 +319,4 @@ CREATE TABLE everbell_tokens (
   revoked_at   integer,
   last_used_at integer
 ) strict;
+CREATE TABLE sqlite_sequence(name,seq);
