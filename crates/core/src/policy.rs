@@ -282,8 +282,8 @@ impl Deref for Policies {
 struct Problems(Vec<Invalid>);
 
 impl Problems {
-    fn count<N: PartialOrd + Display>(&mut self, field: &'static str, value: Option<N>, min: N, max: N) {
-        if let Some(value) = value.filter(|value| !(&min..=&max).contains(&value)) {
+    fn count<N: Copy + PartialOrd + Display>(&mut self, field: &'static str, value: Option<N>, min: N, max: N) {
+        if let Some(value) = value.filter(|value| !(min..=max).contains(value)) {
             self.0.push(Invalid::new(field, format!("must be from {min} to {max}, not {value}")));
         }
     }

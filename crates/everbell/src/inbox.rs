@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use tracing::{debug, warn};
 
 use crate::bell::Parts;
-use crate::client::{Context, Jobs};
+use crate::client::{Context, Enqueue, Jobs};
 use crate::schedule::Schedule;
 
 /// How many requests are read at once.
@@ -102,5 +102,5 @@ async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(NewJob, Au
         })?;
         enqueue = enqueue.at(at);
     }
-    request.key.iter().fold(enqueue, |enqueue, key| enqueue.key(key)).prepare().await
+    request.key.iter().fold(enqueue, Enqueue::key).prepare().await
 }

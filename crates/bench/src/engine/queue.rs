@@ -1,10 +1,11 @@
 //! How fast jobs are created one by one, enqueued one by one, and enqueued together.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use everbell::{Everbell, Schedule};
 
 use super::{Fresh, Outcome};
+use crate::measure::Stopwatch;
 use crate::table::{Table, thousands};
 
 async fn noop() {}
@@ -18,21 +19,21 @@ pub(super) async fn measure(server: &str, quick: bool) -> Outcome<()> {
     for (name, database) in Fresh::both(server).await {
         let bell = Everbell::builder().database(database.url()).target("noop", noop).build().await?;
         let jobs = bell.jobs();
-        let later = bell.now() + Duration::from_secs(86_400);
-        let begun = Instant::now();
+        let later = bell.now() + Duration::from_hours(24);
+        let begun = Stopwatch::start();
         for n in 0..alone {
             let schedule = Schedule::once(format!("create-{n}"), later).target("noop").payload(n);
             jobs.create(schedule).await?;
         }
-        let created = rate(alone, begun);
-        let begun = Instant::now();
+        let created = rate(alone, &begun);
+        let begun = Stopwatch::start();
         for n in 0..alone {
             jobs.enqueue("noop", &n).at(later).await?;
         }
-        let enqueued = rate(alone, begun);
-        let begun = Instant::now();
+        let enqueued = rate(alone, &begun);
+        let begun = Stopwatch::start();
         jobs.enqueue_many("noop", 0..TOGETHER).at(later).await?;
-        table.row(vec![name.to_owned(), created, enqueued, rate(TOGETHER, begun)]);
+        table.row(vec![name.to_owned(), created, enqueued, rate(TOGETHER, &begun)]);
     }
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("?");
@@ -43,6 +44,6 @@ pub(super) async fn measure(server: &str, quick: bool) -> Outcome<()> {
     Ok(())
 }
 
-fn rate(jobs: u32, begun: Instant) -> String {
-    thousands((f64::from(jobs) / begun.elapsed().as_secs_f64()) as u64)
+fn rate(jobs: u32, begun: &Stopwatch) -> String {
+    thousands((f64::from(jobs) / begun.seconds()) as u64)
 }

@@ -297,13 +297,11 @@ impl Enqueue {
     }
 
     fn job_key(&self) -> Result<JobKey, Invalid> {
-        match &self.key {
-            Some(key) => enqueue::new_key(key),
-            None => {
-                let target = Target::new(self.settings.target_name().unwrap_or_default())?;
-                JobKey::new(&enqueue::generated_key(&target, self.context.now(), number()))
-            }
+        if let Some(key) = &self.key {
+            return enqueue::new_key(key);
         }
+        let target = Target::new(self.settings.target_name().unwrap_or_default())?;
+        JobKey::new(&enqueue::generated_key(&target, self.context.now(), number()))
     }
 
     async fn definition(&self, key: &JobKey, now: Timestamp) -> StoreResult<Definition> {
@@ -357,6 +355,5 @@ impl Context {
 
 /// A number that tells keys of the same millisecond apart.
 pub(super) fn number() -> u64 {
-    let [a, b, c, d, e, ..] = random();
-    u64::from_be_bytes([0, 0, 0, a, b, c, d, e])
+    random().iter().take(5).fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }

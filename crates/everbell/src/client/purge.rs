@@ -42,7 +42,7 @@ impl Jobs {
             return Ok(PurgedJob { finished: true, ..PurgedJob::default() });
         }
         let row = self.context.parts.store.get_job(&job).await?;
-        let key = all_versions(job, &row.job.definition.key)?;
+        let key = all_versions(&job, &row.job.definition.key)?;
         let mut before = facts_of(&row);
         before.retain(|name, _| !REMOVED_FACTS.contains(&name.as_str()));
         let audit = self.entry_of_purge(&key, &before);
@@ -63,7 +63,7 @@ impl Jobs {
 const REMOVED_FACTS: [&str; 4] = ["payload", "description", "labels", "pauseReason"];
 
 /// A purge is of a key: the versions of a job are one history.
-fn all_versions(job: JobRef, key: &JobKey) -> Result<JobKey, Invalid> {
+fn all_versions(job: &JobRef, key: &JobKey) -> Result<JobKey, Invalid> {
     match job {
         JobRef::Version(..) => {
             let reason = format!("a purge deletes all versions of a job: name it `{key}`, without a version");

@@ -71,8 +71,9 @@ async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'stat
         done.send_replace(true);
     });
     let second = two.run_until(async { drop(ended.wait_for(|done| *done).await) });
-    let (first, second) = within(async { tokio::join!(first, second) }).await;
-    (first.unwrap(), second.unwrap());
+    let (first, second) = within(Box::pin(async { tokio::join!(first, second) })).await;
+    first.unwrap();
+    second.unwrap();
     let mut users = users.0.lock().unwrap().clone();
     users.sort_unstable();
     assert_eq!(users, (100..120).collect::<Vec<_>>(), "each once, and nothing that was rolled back");
@@ -94,7 +95,7 @@ select everbell.enqueue(target => 'remind', payload => '{"name": "Ana"}')"#;
 #[tokio::test]
 async fn plain_sql_on_postgres() {
     let database = TestDatabase::create().await;
-    two_engines_answer(database.url(), WANTED, ROLLED_BACK, REFUSED).await;
+    Box::pin(two_engines_answer(database.url(), WANTED, ROLLED_BACK, REFUSED)).await;
 }
 
 #[tokio::test]
@@ -129,6 +130,6 @@ async fn plain_sql_on_sqlite() {
     let folder = std::env::temp_dir().join(format!("everbell-inbox-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let url = format!("sqlite:{}", folder.join("everbell.db").display());
-    two_engines_answer(&url, SQLITE_WANTED, SQLITE_ROLLED_BACK, SQLITE_REFUSED).await;
+    Box::pin(two_engines_answer(&url, SQLITE_WANTED, SQLITE_ROLLED_BACK, SQLITE_REFUSED)).await;
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -68,7 +68,7 @@ pub async fn a_retired_one_time_job_without_a_run_goes(fresh: Fresh) {
 pub async fn a_finished_job_stays_while_it_is_referred_to(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("first", "once 01:00")).await;
-    let within = std::time::Duration::from_secs(3_600);
+    let within = std::time::Duration::from_hours(1);
     let dependency = Dependency { job_key: JobKey::new("first").unwrap(), within };
     world.create(with(job("second", "0 5 * * *"), |values| values.depends_on = Some(dependency))).await;
     world.run_due(&success(), at("01:00")).await;
