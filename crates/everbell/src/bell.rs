@@ -84,8 +84,8 @@ impl Everbell {
         tokio::select! {
             biased;
             ended = engine => ended,
-            never = inbox::serve(&self.parts) => match never {},
-            never = self.parts.keep_declared() => match never {},
+            never = Box::pin(inbox::serve(&self.parts)) => match never {},
+            never = Box::pin(self.parts.keep_declared()) => match never {},
         }
     }
 
@@ -98,7 +98,7 @@ impl Everbell {
         let engine = Engine::new(Arc::clone(store), Arc::clone(clock), Targets::default(), options, events.clone());
         tokio::select! {
             () = Box::pin(engine.announce_until(shutdown)) => {}
-            never = self.parts.keep_declared() => match never {},
+            never = Box::pin(self.parts.keep_declared()) => match never {},
         }
     }
 

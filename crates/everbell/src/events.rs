@@ -5,6 +5,7 @@
 //! ([`Everbell::events`](crate::Everbell::events)) receives from a queue, and misses events if it is too slow. Events
 //! only report: the truth is in the database.
 
+mod info;
 mod stream;
 
 use std::fmt;
@@ -14,13 +15,12 @@ use std::time::Duration;
 
 use everbell_core::repair::Repair;
 use everbell_core::store::{Changed, Rearmed};
-use everbell_core::{
-    Definition, FailureCode, Gap, InstanceId, JobId, JobKey, OrgId, RunId, RunStatus, SkipReason, Target, TriggerType,
-};
+use everbell_core::{Definition, FailureCode, Gap, InstanceId, JobId, JobKey, OrgId, RunId, RunStatus, SkipReason};
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::broadcast;
 use tracing::{debug, error, info, trace, warn};
 
+pub use info::{Round, RunInfo};
 pub use stream::EventStream;
 
 /// The most jobs that a log line names.
@@ -214,50 +214,6 @@ impl Event {
             Event::Repaired { jobs } => jobs.is_empty(),
             _ => false,
         }
-    }
-}
-
-/// The kind of work that a loop looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Round {
-    /// Due timers, to plan runs.
-    Plan,
-    /// Pending runs, to start them.
-    Start,
-}
-
-impl Round {
-    /// `plan` or `start`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Round::Plan => "plan",
-            Round::Start => "start",
-        }
-    }
-}
-
-/// A run, as events describe it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RunInfo {
-    /// Its id.
-    pub id: RunId,
-    /// The key of its job; `None` for a trial of a target.
-    pub job: Option<JobKey>,
-    /// Its org.
-    pub org: Option<OrgId>,
-    /// Its target.
-    pub target: Target,
-    /// Its cause.
-    pub trigger: TriggerType,
-    /// The attempt, from 1.
-    pub attempt: u32,
-}
-
-impl RunInfo {
-    fn job(&self) -> &str {
-        self.job.as_ref().map_or("-", JobKey::as_str)
     }
 }
 

@@ -52,16 +52,15 @@ impl Embedded {
 
     /// Accepts this token for the role `admin`. It must not be easy to guess: `evb_` and at least 32 characters.
     pub fn admin_token(mut self, token: &str) -> Result<Embedded, WeakToken> {
-        match bad_admin_token(token) {
-            Some(reason) => Err(WeakToken(reason)),
-            None => {
-                self.admin_token = Some(Secret::new(token));
-                Ok(self)
-            }
+        if let Some(reason) = bad_admin_token(token) {
+            return Err(WeakToken(reason));
         }
+        self.admin_token = Some(Secret::new(token));
+        Ok(self)
     }
 
     /// Sets the name of the installation, which pages show: `staging`.
+    #[must_use]
     pub fn environment(mut self, name: impl Into<String>) -> Embedded {
         self.options.environment = Some(name.into());
         self
@@ -69,6 +68,7 @@ impl Embedded {
 
     /// Believes the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. Only for programs that are
     /// always reached through a proxy that sets them.
+    #[must_use]
     pub fn trust_proxy(mut self) -> Embedded {
         self.options.trust_proxy = true;
         self

@@ -80,8 +80,8 @@ pub(crate) struct Frame {
     pub(crate) prefix: String,
     /// Whether the person can sign out here.
     pub(crate) can_sign_out: bool,
-    /// Whether there is an API reference.
-    pub(crate) has_docs: bool,
+    /// The address of the API reference, if there is one.
+    pub(crate) docs: Option<&'static str>,
     pub(crate) nav_counts: Option<NavCounts>,
     /// Why timers that are due do not fire.
     pub(crate) stuck: Option<Stuck>,
@@ -193,7 +193,7 @@ impl Frame {
             here: request.here.clone(),
             prefix: request.prefix.as_str().to_owned(),
             can_sign_out: !request.actor.is_user(),
-            has_docs: request.app.options.settings.docs,
+            docs: request.app.options.settings.docs.then_some("/docs/api"),
             nav_counts,
             stuck,
             now: request.now,

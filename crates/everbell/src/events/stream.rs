@@ -21,10 +21,13 @@ pub struct EventStream {
     missed: u64,
 }
 
+/// A message, and the queue that it came from.
+type Received = (Result<Arc<Event>, RecvError>, Receiver<Arc<Event>>);
+
 /// The queue, or the future that has it until something is in it.
 enum Waiting {
     Idle(Receiver<Arc<Event>>),
-    Polled(BoxFuture<'static, (Result<Arc<Event>, RecvError>, Receiver<Arc<Event>>)>),
+    Polled(BoxFuture<'static, Received>),
     Over,
 }
 

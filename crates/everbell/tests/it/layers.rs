@@ -115,7 +115,7 @@ async fn what_a_handler_says_about_its_failure_survives_every_layer() {
         .target("work", handler)
         .schedule(once("daily").retry(3, everbell::Backoff::default()))
         // Their errors are boxed: the failure comes through all the same.
-        .layer(TimeoutLayer::new(Duration::from_secs(60)))
+        .layer(TimeoutLayer::new(Duration::from_mins(1)))
         .layer(Noting("outer", notes));
     let mut bell = bell(builder).await;
     bell.advance_by(Duration::from_hours(9)).await;
@@ -128,7 +128,7 @@ async fn what_a_handler_says_about_its_failure_survives_every_layer() {
 
 #[tokio::test]
 async fn an_error_of_a_layer_fails_the_attempt() {
-    let late = async || tokio::time::sleep(Duration::from_secs(60)).await;
+    let late = async || tokio::time::sleep(Duration::from_mins(1)).await;
     let builder = Everbell::builder()
         .target("work", late)
         .schedule(once("daily"))

@@ -138,9 +138,10 @@ async fn the_application_says_who_somebody_is() {
     assert_eq!(send("wrong", "operator").await.status().as_u16(), 403);
     assert_eq!(send(&csrf, "viewer").await.status().as_u16(), 403);
     assert_eq!(bell.jobs().get("morning").await.unwrap().status(), JobStatus::Active);
-    let sent = send(&csrf, "operator").await;
-    assert_eq!(sent.status().as_u16(), 303);
-    assert!(sent.headers()[LOCATION].to_str().unwrap().starts_with("/admin/cron/jobs/morning"), "{:?}", sent.headers());
+    let answer = send(&csrf, "operator").await;
+    assert_eq!(answer.status().as_u16(), 303);
+    let location = answer.headers()[LOCATION].to_str().unwrap();
+    assert!(location.starts_with("/admin/cron/jobs/morning"), "{location}");
     assert_eq!(bell.jobs().get("morning").await.unwrap().status(), JobStatus::Paused);
     let entries = client.get(format!("{base}{PREFIX}/api/v1/audit")).header("x-role", "admin").send().await.unwrap();
     let entries = entries.text().await.unwrap();
