@@ -119,6 +119,13 @@ impl Releases {
         Releases(releases)
     }
 
+    /// Whether a release that replaced this one ran and is the last one: when its instances have ended, as after a deploy that
+    /// failed, those that run this release take over again. One that only declared its jobs, as a step of a deploy does,
+    /// keeps them.
+    pub fn left_to(&self, id: &ReleaseId) -> bool {
+        self.0.last().is_some_and(|last| last.id != *id && last.seen_at > last.since)
+    }
+
     /// Decides whether this release may change jobs now, and notes that one of its instances was seen.
     #[must_use]
     pub fn declare(&self, id: &ReleaseId, now: Timestamp) -> (Releases, ReleaseStatus) {

@@ -184,10 +184,10 @@ impl Parts {
     /// Says regularly that this release of the program is running, and repeats a sync that had to wait for another one.
     async fn keep_declared(&self) -> Infallible {
         while self.syncer.can_change() {
-            self.clock.sleep(SEEN_EVERY).await;
             if let Err(error) = self.syncer.keep_up(self).await {
                 warn!(%error, "could not sync the declared jobs again; retrying");
             }
+            self.clock.sleep(SEEN_EVERY).await;
         }
         std::future::pending().await
     }

@@ -59,7 +59,7 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
     let mut answered = 0;
     for request in &requests {
         let actor = request.role.as_ref().map_or_else(|| "sql".to_owned(), |role| format!("sql:{role}"));
-        let jobs = Jobs::new(Context::new(parts)).by(&actor);
+        let jobs = Jobs::new(Context::new(parts).accept_any_target()).by(&actor);
         let (answer, audit) = match prepare(&jobs, request).await {
             Ok((job, audit)) => (InboxAnswer::Create(Box::new(job)), audit),
             Err(error @ (StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::NotFound { .. })) => {
@@ -67,7 +67,11 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
                 let audit = jobs.entry_of_refusal(request.id, &reason);
                 (InboxAnswer::Refuse(reason), audit)
             }
-            Err(error) => return Err(error),
+            Err(error @ StoreError::Unavailable { .. }) => return Err(error),
+            Err(error) => {
+                warn!(request = request.id, %error, "cannot answer a request of the inbox");
+                continue;
+            }
         };
         match parts.store.answer_inbox(request.id, &answer, &audit).await {
             Ok(true) => {
@@ -79,7 +83,9 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
             Ok(false) => {}
             // Its key was taken meanwhile: the next look sees by whom.
             Err(error) if error.is_conflict() => {}
-            Err(error) => return Err(error),
+            Err(error @ StoreError::Unavailable { .. }) => return Err(error),
+            // Those behind it do not wait.
+            Err(error) => warn!(request = request.id, %error, "cannot answer a request of the inbox"),
         }
     }
     Ok(answered > 0 && requests.len() == MAX_READ_REQUESTS as usize)

@@ -27,6 +27,10 @@ pub const PREFIX: &str = "evb_";
 /// How the secret of every session begins.
 const SESSION_PREFIX: &str = "evs_";
 
+/// How long an event stream of a person whom the application has authenticated lasts. Then the browser asks again, and the
+/// application decides again.
+const USER_STREAM: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
+
 /// The rate of failed attempts per address. Further attempts are refused.
 const FAILED_ATTEMPTS: Rate = Rate::per_minute(20);
 
@@ -96,8 +100,9 @@ impl Actor {
     }
 
     /// A person whom the application around the API has authenticated.
-    pub fn user(user: &User) -> Actor {
-        Actor::new(user.name().to_owned(), user.role(), Credential::Application, None)
+    pub fn user(user: &User, now: Timestamp) -> Actor {
+        let expires_at = now.checked_add(USER_STREAM).ok();
+        Actor::new(user.name().to_owned(), user.role(), Credential::Application, expires_at)
     }
 
     fn new(name: String, role: Role, credential: Credential, expires_at: Option<Timestamp>) -> Actor {

@@ -66,6 +66,14 @@ impl Embedded {
         self
     }
 
+    /// Sets the address at which people reach the application, such as `https://app.example`: with `https`, cookies are sent
+    /// through TLS only.
+    #[must_use]
+    pub fn public_url(mut self, url: impl Into<String>) -> Embedded {
+        self.options.public_url = Some(url.into().trim_end_matches('/').to_owned());
+        self
+    }
+
     /// Believes the headers `X-Forwarded-For`, `X-Forwarded-Proto` and `X-Forwarded-Host`. Only for programs that are
     /// always reached through a proxy that sets them.
     #[must_use]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, Response};
+use axum::http::{HeaderName, HeaderValue, Response, header};
 use axum::middleware::Next;
 
 use super::{App, proxy};
@@ -22,14 +22,19 @@ const HEADERS: [(HeaderName, HeaderValue); 3] = [
 const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Adds the headers to whatever is answered.
-pub(crate) async fn harden(State(app): State<Arc<App>>, request: Request, next: Next) -> Response<Body> {
+pub(crate) async fn harden(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response<Body> {
+    // HTTP/2 names the host in the address.
+    let authority = request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok());
+    if let Some(host) = authority.filter(|_| !request.headers().contains_key(header::HOST)) {
+        request.headers_mut().insert(header::HOST, host);
+    }
     let is_secure = proxy::is_secure(&app.options, request.headers());
     let mut response = next.run(request).await;
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);
     }
     if is_secure {
-        response.headers_mut().insert(axum::http::header::STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);
     }
     response
 }

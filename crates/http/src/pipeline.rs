@@ -220,7 +220,7 @@ async fn authorize(
         Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
     }
     if let Some(user) = user {
-        return Ok(Actor::user(user));
+        return Ok(Actor::user(user, app.bell.now()));
     }
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     authenticate(app, header, headers, peer).await

@@ -48,7 +48,9 @@ pub(super) async fn handle(
     let app = Arc::clone(&ui.app);
     let request = parse_request(&ui, path, parts, &id);
     let (started, cookies, scripted) = (app.bell.clock().monotonic(), request.cookies.clone(), request.is_scripted());
-    let (prefix, form_secret) = (request.prefix.clone(), new_form_secret(&request));
+    let prefix = request.prefix.clone();
+    // Files are the same for everybody, and others may keep them.
+    let form_secret = if page.access == Access::Open { None } else { new_form_secret(&request) };
     let response = async {
         match invalid {
             Some(problem) => problem_page(&request, &problem).await,
@@ -88,7 +90,7 @@ pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let mut request = parse_request(ui, Vec::new(), request.into_parts().0, &id);
     if let Some(user) = &request.user {
-        request.actor = Actor::user(user);
+        request.actor = Actor::user(user, request.now);
     } else if let Some(session) = request.session.clone() {
         // An ended session is treated like no session.
         if let Ok(actor) = resume_session(&request, &session).await {
@@ -155,11 +157,15 @@ async fn authorize(mut request: UiRequest, page: &Page, body: Body) -> Result<Bo
     Ok(Box::new(request))
 }
 
-/// Counts a form against the write limit, and refuses a sign-in form that another site has sent, because it would
-/// sign people in as someone else. Every other form carries a CSRF token.
+/// Counts a form against the write limit, and refuses a form of another site that signs in, because it would sign people in
+/// as someone else, or that is of a person of the application, whose cookie may come from a neighboring site. Every form but
+/// that for signing in carries a CSRF token.
 fn check_form(request: &UiRequest, page: &Page) -> Result<(), Problem> {
     if page.access != Access::Open {
-        return count_write(&request.app, &request.actor, &mut None);
+        count_write(&request.app, &request.actor, &mut None)?;
+    }
+    if page.access != Access::Open && request.user.is_none() {
+        return Ok(());
     }
     let Some(site) = proxy::foreign_site(&request.app.options, &request.headers) else { return Ok(()) };
     let detail = format!(
@@ -188,7 +194,7 @@ async fn authenticate(request: &mut UiRequest, page: &Page) -> Result<(), Proble
     }
     let needed = needed_role(&request.app, page.access);
     if let Some(user) = &request.user {
-        request.actor = Actor::user(user);
+        request.actor = Actor::user(user, request.now);
         request.actor.set_origin(request.address(), &request.id);
         return expect_role(&request.actor, needed);
     }

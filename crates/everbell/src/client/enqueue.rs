@@ -12,6 +12,7 @@ use serde::Serialize;
 use tracing::warn;
 
 use super::changes::before_and_after;
+use super::in_transaction::Reader;
 use super::jobs::Jobs;
 use super::served::TargetStatus;
 use super::{Context, MAX_ATTEMPTS, facts, is_in_doubt, refusal};
@@ -103,11 +104,11 @@ pub(super) fn settings(target: String) -> Schedule {
 #[derive(Clone, Debug)]
 #[must_use = "nothing happens until it is awaited"]
 pub struct Enqueue {
-    context: Context,
+    pub(super) context: Context,
     settings: Schedule,
     at: Option<Timestamp>,
     key: Option<String>,
-    if_unfinished: IfUnfinished,
+    pub(super) if_unfinished: IfUnfinished,
 }
 
 macro_rules! common_settings {
@@ -241,7 +242,7 @@ impl Enqueue {
             (Decision::Keep, Some(row)) => Ok(Enqueued { job: row.clone(), outcome: EnqueueOutcome::Kept }),
             (Decision::Replace, Some(row)) => self.replace_job(row, &key, now).await,
             (_, known) => {
-                let (new, audit) = self.new_job(known, &key, now).await?;
+                let (new, audit) = self.new_job(known, &key, now, &mut Reader::Store(&**store)).await?;
                 match store.create_job(&new, &audit).await {
                     Ok(job) => Ok(Enqueued { job, outcome: EnqueueOutcome::Created }),
                     Err(error) if is_in_doubt(&error) => {
@@ -264,11 +265,18 @@ impl Enqueue {
             Err(error) => return Err(error),
         };
         enqueue::decide(known.as_ref().map(|row| &row.job), IfUnfinished::Refuse)?;
-        self.new_job(known.as_ref(), &key, now).await
+        self.new_job(known.as_ref(), &key, now, &mut Reader::Store(&*self.context.parts.store)).await
     }
 
-    async fn new_job(&self, known: Option<&JobRow>, key: &JobKey, now: Timestamp) -> StoreResult<(NewJob, AuditEntry)> {
-        let definition = self.definition(key, now).await?;
+    /// Returns the rows that create the job, after the one of its key that has finished.
+    pub(super) async fn new_job(
+        &self,
+        known: Option<&JobRow>,
+        key: &JobKey,
+        now: Timestamp,
+        reader: &mut Reader<'_>,
+    ) -> StoreResult<(NewJob, AuditEntry)> {
+        let definition = self.definition(key, now, reader).await?;
         let new = enqueue::create_after(known.map(|row| &row.job), definition);
         let after = facts(&new.definition, &new.state, new.next_run_at());
         let audit = self.context.entry("job.enqueue", format!("job:{key}"), now, None, Some(&after));
@@ -277,7 +285,7 @@ impl Enqueue {
 
     async fn replace_job(&self, row: &JobRow, key: &JobKey, now: Timestamp) -> Result<Enqueued, Attempt> {
         let Context { parts, actor, .. } = &self.context;
-        let definition = self.definition(key, now).await?;
+        let definition = self.definition(key, now, &mut Reader::Store(&*parts.store)).await?;
         let decide = |view: &JobView| enqueue::replace(view, definition.clone(), actor, now);
         let (before, after) = before_and_after(row, &decide)?;
         let audit = self.context.entry("job.replace", format!("job:{key}"), now, Some(&before), Some(&after));
@@ -296,7 +304,7 @@ impl Enqueue {
         }
     }
 
-    fn job_key(&self) -> Result<JobKey, Invalid> {
+    pub(super) fn job_key(&self) -> Result<JobKey, Invalid> {
         if let Some(key) = &self.key {
             return enqueue::new_key(key);
         }
@@ -304,9 +312,14 @@ impl Enqueue {
         JobKey::new(&enqueue::generated_key(&target, self.context.now(), number()))
     }
 
-    async fn definition(&self, key: &JobKey, now: Timestamp) -> StoreResult<Definition> {
+    pub(super) async fn definition(
+        &self,
+        key: &JobKey,
+        now: Timestamp,
+        reader: &mut Reader<'_>,
+    ) -> StoreResult<Definition> {
         let schedule = self.settings.clone().with_key(key.to_string()).with_time(enqueue::slot(self.at, now));
-        self.context.new_definition(&schedule, now).await
+        self.context.new_definition(&schedule, now, reader).await
     }
 }
 
@@ -341,11 +354,16 @@ impl IntoFuture for Enqueue {
 
 impl Context {
     /// Returns the definition of a new job, with every check that needs the database.
-    pub(super) async fn new_definition(&self, schedule: &Schedule, now: Timestamp) -> StoreResult<Definition> {
+    pub(super) async fn new_definition(
+        &self,
+        schedule: &Schedule,
+        now: Timestamp,
+        reader: &mut Reader<'_>,
+    ) -> StoreResult<Definition> {
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: &self.actor, at: now };
         let definition = schedule.definition(&made).map_err(refusal)?;
         let (job, target_label) = (&definition.key, &definition.target);
-        if self.parts.expect_known(target_label).await? == TargetStatus::Unserved {
+        if self.expect_known(target_label, reader).await? == TargetStatus::Unserved {
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not start until one does");
         }
         self.parts.targets.check_payload(target_label, &definition.payload, Some(job.as_str()))?;

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::enqueue::{EnqueueTarget, common_settings, number, settings};
+use super::in_transaction::Reader;
 use super::jobs::Jobs;
 use super::{Context, is_in_doubt, refusal};
 use crate::clock::BoxFuture;
@@ -65,7 +66,13 @@ impl EnqueueMany {
         let settings = settings.with_time(enqueue::slot(at, now));
         let key = |n: usize| enqueue::generated_key(&target, now, first.wrapping_add(n as u64));
         // The first one is checked in full; the others differ from it in key and payload only.
-        context.new_definition(&settings.clone().with_key(key(0)).with_payload_text(some), now).await?;
+        context
+            .new_definition(
+                &settings.clone().with_key(key(0)).with_payload_text(some),
+                now,
+                &mut Reader::Store(&*context.parts.store),
+            )
+            .await?;
         let mut jobs: Vec<NewJob> = Vec::with_capacity(payloads.len());
         for (n, payload) in payloads.into_iter().enumerate() {
             let schedule = settings.clone().with_key(key(n)).with_payload_text(payload);

@@ -1,9 +1,13 @@
 //! Jobs and runs that are written in a transaction of the application.
 
-use everbell_core::store::{Changed, Instance, JobFilter, JobRef, JobRow, Store, StoreResult};
+use everbell_core::change::JobView;
+use everbell_core::enqueue::{self, Decision};
+use everbell_core::store::{Changed, Instance, JobFilter, JobRef, JobRow, Store, StoreError, StoreResult};
 use everbell_core::{JobStatus, Target};
 use everbell_store::{AppConnection, InTransaction};
 
+use super::changes::before_and_after;
+use super::enqueue::{Enqueue, EnqueueOutcome, Enqueued};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use crate::schedule::Schedule;
@@ -40,6 +44,42 @@ impl Jobs {
     /// that the transaction deletes. It is short for `retire(job).in_tx(connection)`.
     pub async fn retire_in<C: AppConnection>(&self, connection: &mut C, job: impl IntoJobRef) -> StoreResult<Changed> {
         self.retire(job).in_tx(connection).await
+    }
+}
+
+impl Enqueue {
+    /// Enqueues in a transaction of the application, like [`Jobs::create_in`]: the job exists once that commits. To keep or to
+    /// replace a job of the same key locks that until then, so keep the transaction short.
+    pub async fn in_tx<C: AppConnection>(self, connection: &mut C) -> StoreResult<Enqueued> {
+        let (now, key) = (self.context.now(), self.job_key()?);
+        let what = format!("enqueuing job `{key}`");
+        let mut inside = connection.enter(&*self.context.parts.store, &what).await?;
+        let known = match inside.get_job(&JobRef::Key(key.clone())).await {
+            Ok(row) => Some(row),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let decision = enqueue::decide(known.as_ref().map(|row| &row.job), self.if_unfinished)?;
+        let enqueued = match (decision, known) {
+            (Decision::Keep, Some(job)) => Enqueued { job, outcome: EnqueueOutcome::Kept },
+            (Decision::Replace, Some(row)) => {
+                let definition = self.definition(&key, now, &mut Reader::Inside(&mut *inside)).await?;
+                let decide = |view: &JobView| enqueue::replace(view, definition.clone(), &self.context.actor, now);
+                let (before, after) = before_and_after(&row, &decide)?;
+                let audit = self.context.entry("job.replace", format!("job:{key}"), now, Some(&before), Some(&after));
+                let (old, revision) = (JobRef::Id(row.job.definition.id), Some(row.job.state.revision));
+                let changed = inside.change_job(&old, None, revision, &decide, &audit).await?;
+                let job = changed.successor.unwrap_or(changed.job);
+                Enqueued { job, outcome: EnqueueOutcome::Replaced }
+            }
+            (_, known) => {
+                let reader = &mut Reader::Inside(&mut *inside);
+                let (new, audit) = self.new_job(known.as_ref(), &key, now, reader).await?;
+                Enqueued { job: inside.create_job(&new, &audit).await?, outcome: EnqueueOutcome::Created }
+            }
+        };
+        inside.finish().await?;
+        Ok(enqueued)
     }
 }
 

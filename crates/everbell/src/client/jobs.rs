@@ -91,7 +91,7 @@ impl Jobs {
         let now = self.context.now();
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
         let mut definition = schedule.definition(&made).map_err(refusal)?;
-        if parts.expect_known_by(&definition.target, reader).await? == TargetStatus::Unserved {
+        if self.context.expect_known(&definition.target, reader).await? == TargetStatus::Unserved {
             let (job, target_label) = (&definition.key, &definition.target);
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not fire until one does");
         }

@@ -29,8 +29,8 @@ mod what_if;
 use std::sync::Arc;
 
 use everbell_core::storable_text;
-use everbell_core::store::{AuditEntry, Origin, RequestKey, StoreError};
-use everbell_core::{Definition, Invalid, Json};
+use everbell_core::store::{AuditEntry, Origin, RequestKey, StoreError, StoreResult};
+use everbell_core::{Definition, Invalid, Json, Target};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -73,12 +73,30 @@ pub(crate) struct Context {
     /// The request that is carried out, if it can be retried.
     request: Option<RequestKey>,
     origin: Origin,
+    /// Whether a target that nobody knows is accepted: who asked cannot be told, and its workers may only be away.
+    accepts_any_target: bool,
 }
 
 impl Context {
     pub(crate) fn new(parts: &Arc<Parts>) -> Context {
         let (actor, origin) = ("code".to_owned(), Origin::default());
-        Context { parts: Arc::clone(parts), actor, reason: None, request: None, origin }
+        Context { parts: Arc::clone(parts), actor, reason: None, request: None, origin, accepts_any_target: false }
+    }
+
+    pub(crate) fn accept_any_target(self) -> Context {
+        Context { accepts_any_target: true, ..self }
+    }
+
+    /// Refuses an unknown target, unless any is accepted. Returns whether an instance serves it.
+    async fn expect_known(
+        &self,
+        target: &Target,
+        reader: &mut in_transaction::Reader<'_>,
+    ) -> StoreResult<TargetStatus> {
+        match self.parts.expect_known_by(target, reader).await {
+            Err(StoreError::Invalid(_)) if self.accepts_any_target => Ok(TargetStatus::Unserved),
+            answer => answer,
+        }
     }
 
     fn by(self, actor: &str) -> Context {

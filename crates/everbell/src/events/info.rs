@@ -1,4 +1,4 @@
-//! What events tell about runs and loops.
+//! A run as events describe it, and the work of loops.
 
 use everbell_core::{JobKey, OrgId, RunId, Target, TriggerType};
 

@@ -43,7 +43,7 @@ impl RunResult {
     }
 }
 
-/// The failure of a handler, for layers: what becomes of the run is not changed by passing it on.
+/// The failure of a handler, for layers: what becomes of the run is not changed by passing it on as it is, boxed or not.
 ///
 /// A layer that fails a run by itself returns any error of its own: the run is then retried as the job says. A
 /// [`RunError`] can be turned into a `HandlerError` to say more.
@@ -139,7 +139,7 @@ where
     })
 }
 
-/// A failure of the handler stays as it was, whatever layers passed it on.
+/// A failure of the handler stays as it was, unless a layer wraps it into an error of its own.
 fn outcome(error: Box<dyn Error + Send + Sync>) -> Outcome {
     match error.downcast::<HandlerError>() {
         Ok(own) => own.0,

@@ -1,6 +1,7 @@
 //! Reads, diffs and writes, one job after the other.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use everbell_core::change::{self, JobView};
@@ -37,6 +38,8 @@ pub(crate) struct Syncer {
     pub(crate) adopt: bool,
     /// Whether the last sync has to be repeated, because another release of the program was running.
     held: AtomicBool,
+    /// The release of these schedules, which never change.
+    release: OnceLock<ReleaseId>,
 }
 
 /// The declared and the existing jobs, read at one moment.
@@ -48,7 +51,7 @@ struct Seen {
 
 impl Syncer {
     pub(crate) fn new(schedules: Vec<Schedule>, (source, app): (Source, App), removed: Removed, adopt: bool) -> Syncer {
-        Syncer { schedules, source, app, removed, adopt, held: AtomicBool::new(false) }
+        Syncer { schedules, source, app, removed, adopt, held: AtomicBool::new(false), release: OnceLock::new() }
     }
 
     /// Whether a sync can change something. A program that declares no job and removes none leaves the decision to others
@@ -79,9 +82,10 @@ impl Syncer {
         if !conflicts.is_empty() {
             return Err(BuildError::Invalid(conflicts));
         }
+        let mut status = ReleaseStatus::Current;
         if self.can_change() {
             let release = self.release(parts)?;
-            parts.store.declare_release(self.source, &self.app, &release, parts.clock.now()).await?;
+            status = parts.store.declare_release(self.source, &self.app, release, parts.clock.now()).await?;
         }
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
@@ -93,7 +97,7 @@ impl Syncer {
         }
         let done = SyncPlan { steps };
         let held = done.held().count();
-        self.held.store(held > 0, Ordering::Relaxed);
+        self.held.store(held > 0 || !status.is_current(), Ordering::Relaxed);
         if held > 0 {
             warn!(
                 app = %self.app,
@@ -107,9 +111,11 @@ impl Syncer {
 
     /// Says that this release is running. Syncs again if it had to wait for another one, which may be gone by now.
     pub(crate) async fn keep_up(&self, parts: &Parts) -> Result<(), BuildError> {
-        let release = self.release(parts)?;
-        parts.store.see_release(self.source, &self.app, &release, parts.clock.now()).await?;
-        if !self.held.load(Ordering::Relaxed) || !self.status(parts, &release).await?.is_current() {
+        let (release, now) = (self.release(parts)?, parts.clock.now());
+        let releases = parts.store.releases(self.source, &self.app).await?;
+        parts.store.see_release(self.source, &self.app, release, now).await?;
+        let waits = self.held.load(Ordering::Relaxed) || releases.left_to(release);
+        if !waits || !releases.declare(release, now).1.is_current() {
             return Ok(());
         }
         let done = self.apply(parts).await?;
@@ -129,8 +135,12 @@ impl Syncer {
     }
 
     /// Everything that this program declares.
-    fn release(&self, parts: &Parts) -> StoreResult<ReleaseId> {
-        Ok(release_of(&self.declared(parts)?))
+    fn release(&self, parts: &Parts) -> StoreResult<&ReleaseId> {
+        if let Some(release) = self.release.get() {
+            return Ok(release);
+        }
+        let release = release_of(&self.declared(parts)?);
+        Ok(self.release.get_or_init(|| release))
     }
 
     /// Syncs one job. If another instance is doing the same, it looks again.
@@ -153,7 +163,7 @@ impl Syncer {
         let declared = schedule.map(|schedule| self.declare(schedule, &actor, now)).transpose()?;
         let existing = find(parts, key).await?;
         // Asked again for each job: another release may have taken over meanwhile.
-        let status = self.status(parts, &self.release(parts)?).await?;
+        let status = self.status(parts, self.release(parts)?).await?;
         let rules = self.rules(&actor, status);
         let Some(action) = diff(declared.as_ref(), existing.as_ref(), &rules) else { return Ok(None) };
         let write = Write { parts, key, app: &self.app, actor: &actor, now };

@@ -35,5 +35,6 @@ mod sync_again;
 mod test_bell;
 mod test_bell_life;
 mod transaction_connections;
+mod transaction_queue;
 mod transactions;
 mod whole;

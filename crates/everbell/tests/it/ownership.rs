@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell::clock::{BoxFuture, Clock, ClockStep};
-use everbell::core::Source;
 use everbell::core::store::{Store, StoreResult};
+use everbell::core::{App, Source};
 use everbell::{Builder, Edit, Everbell, JobStatus, Removed, Schedule, StoreError};
 
 use crate::given::{Manual, Stored, at, daily, last_entry, nothing, on_every_store};
@@ -289,6 +289,61 @@ async fn an_instance_that_was_held_syncs_when_the_newer_release_is_gone_without_
     };
     bell.run_until(shutdown).await.unwrap();
     assert_eq!((job().await.version, job().await.description.as_str()), (3, "old"));
+}
+
+/// Repeats until it holds. The bound only ends a test that fails.
+async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !holds().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.expect(what);
+}
+
+/// When each release was last seen, in the order in which they took over.
+async fn seen(bell: &Everbell) -> Vec<jiff::Timestamp> {
+    let releases = bell.store().releases(Source::Code, &App::new("billing").unwrap()).await.unwrap();
+    releases.all().iter().map(|release| release.seen_at).collect()
+}
+
+#[tokio::test]
+async fn instances_that_never_stopped_take_over_again_after_a_deploy_that_failed() {
+    for (did_run, wanted) in [(true, "old"), (false, "new")] {
+        let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+        let ticking = Arc::new(Ticking { manual: Arc::clone(&clock), tick: tokio::sync::Notify::new() });
+        let old = one(&stored, &clock, daily("a").description("old")).clock(Arc::clone(&ticking) as Arc<dyn Clock>);
+        let old = old.build().await.unwrap();
+        clock.set("13:00");
+        let (new, _) = synced(one(&stored, &clock, daily("a").description("new"))).await;
+        if did_run {
+            clock.set("13:01");
+            let before = seen(&new).await;
+            new.run_until(until("it is seen", async || seen(&new).await != before)).await.unwrap();
+        }
+        let description = async || old.jobs().get("a").await.unwrap().job.definition.description.clone();
+        assert_eq!(description().await, "new");
+
+        clock.set("13:05");
+        let shutdown = async {
+            let now = clock.now();
+            let looked = until("the old release is seen", async || {
+                ticking.tick.notify_waiters();
+                seen(&old).await.contains(&now)
+            });
+            looked.await;
+            if did_run {
+                until("it takes over again", async || {
+                    ticking.tick.notify_waiters();
+                    description().await == "old"
+                })
+                .await;
+            }
+            ticking.tick.notify_waiters();
+        };
+        old.run_until(shutdown).await.unwrap();
+        assert_eq!(description().await, wanted, "did the new release run: {did_run}");
+    }
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use everbell_core::store::{AuditEntry, PurgedJob, StoreError, StoreResult};
-use everbell_core::{Definition, JobId, JobKey, JobStatus, RunId, RunStatus, purge};
-use jiff::Timestamp;
+use everbell_core::{Definition, JobId, JobKey, JobStatus, RunId, RunStatus, Spec, purge};
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::jobs::is_one_time;
@@ -70,7 +70,7 @@ impl State {
     pub(super) fn prune_jobs(&mut self, before: Timestamp, limit: usize) -> u64 {
         let finished = self.jobs.values().filter(|job| {
             let over = job.state.status == JobStatus::Retired && job.state.updated_at < before;
-            over && is_one_time(&job.definition) && !self.is_referred_to(&job.definition)
+            over && is_past(&job.definition, before) && !self.is_referred_to(&job.definition)
         });
         let mut finished: Vec<(Timestamp, JobId)> =
             finished.map(|job| (job.state.updated_at, job.definition.id)).collect();
@@ -104,4 +104,10 @@ impl State {
             }
         }
     }
+}
+
+/// Whether this is a one-time job of a time before that one.
+fn is_past(definition: &Definition, before: Timestamp) -> bool {
+    let is_later = |spec: &Spec| spec.next_after(before - SignedDuration::from_micros(1)).is_some();
+    is_one_time(definition) && !definition.spec.as_ref().is_ok_and(is_later)
 }

@@ -145,7 +145,10 @@ impl<'t> Session<'t> {
     /// Starts a part of the caller's transaction: it is undone with it, or alone.
     pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
         let budget = Budget::new(pool.limit);
-        let transaction = budget.spend(Stage::Sent, connection.begin()).await?;
+        // If the beginning of a savepoint is given up or fails, sqlx rolls back the whole transaction of the caller, whose commit
+        // then does nothing. So what an earlier statement has left comes first, and an aborted transaction is refused here.
+        budget.spend(Stage::Sent, connection.execute("select 1")).await?;
+        let transaction = connection.begin().await?;
         let schema = Arc::clone(&pool.schema);
         Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget, schema })
     }

@@ -42,6 +42,12 @@ impl PostgresStore {
     }
 }
 
+/// Locks the runs that have not ended, and returns their statuses.
+async fn active_runs(tx: Conn<'_, '_>, what: &str, key: &JobKey) -> StoreResult<Vec<(Uuid, String)>> {
+    let query = sqlx::query_as(include_str!("sql/purge_active.sql")).bind(key.as_str().to_owned());
+    on(what, query.fetch_all_on(&mut *tx)).await
+}
+
 async fn purge_in(
     tx: Conn<'_, '_>,
     what: &str,
@@ -53,13 +59,14 @@ async fn purge_in(
     // In the order of all locks: org updates, timers, active runs, jobs.
     run(tx, what, sqlx::query(include_str!("sql/purge_lock_updates.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_lock_timers.sql")).bind(name())).await?;
-    let query = sqlx::query_as(include_str!("sql/purge_active.sql")).bind(name());
-    let active: Vec<(Uuid, String)> = on(what, query.fetch_all_on(&mut *tx)).await?;
+    active_runs(tx, what, key).await?;
     let query = sqlx::query_scalar(include_str!("sql/purge_versions.sql")).bind(name());
     let versions: Vec<Uuid> = on(what, query.fetch_all_on(&mut *tx)).await?;
     if versions.is_empty() {
         return Err(StoreError::not_found("job", key));
     }
+    // Again: a run may have been asked for while the versions were not locked.
+    let active = active_runs(tx, what, key).await?;
     let is_at_work = |(_, status): &&(Uuid, String)| status == RunStatus::Running.as_str();
     let at_work: Vec<RunId> = active.iter().filter(is_at_work).map(|(id, _)| RunId::from_uuid(*id)).collect();
     purge::expect_idle(key, &at_work)?;

@@ -5,12 +5,12 @@ select (select count(*) from everbell_outcomes where run_id < ?2 and finished_at
        (select count(*) from everbell_gaps where created_at < ?1) as gaps,
        (select count(*) from everbell_audit where at < ?1) as audit,
        (select count(*) from everbell_jobs j
-        where j.status = 'retired' and j.schedule_type = 'one_time' and j.updated_at < ?1
+        where j.status = 'retired' and j.schedule_type = 'one_time' and j.updated_at < ?1 and j.run_at < ?1
           and not exists (select 1 from everbell_runs r left join everbell_outcomes o on o.run_id = r.id where r.job_id = j.id
                             and not (coalesce(o.finished_at < ?1, r.skip_reason is not null and r.created_at < ?1) and r.id < ?2))
           and not exists (select 1 from everbell_active_runs a where a.job_id = j.id)
           and not exists (select 1 from everbell_gaps g where g.job_id = j.id and g.created_at >= ?1)
           and not exists (select 1 from everbell_sweeps s where s.job_id = j.id)
           and not exists (select 1 from everbell_jobs o where o.job_key = j.job_key and o.version < j.version and o.schedule_type <> 'one_time')
-          and not exists (select 1 from everbell_jobs d where d.status <> 'retired' and d.policies like '%"dependsOn"%'
-                            and d.policies ->> 'dependsOn' = j.job_key)) as jobs
+          and j.job_key not in (select coalesce(d.policies ->> 'dependsOn', '') from everbell_jobs d where d.status <> 'retired'
+                             and d.policies like '%"dependsOn"%')) as jobs

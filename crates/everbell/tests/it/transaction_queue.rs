@@ -1,0 +1,68 @@
+//! Jobs that are enqueued in a transaction of the application.
+
+use std::time::Duration;
+
+use everbell::client::{EnqueueOutcome, Enqueued};
+use everbell::{AppConnection, Event, Everbell};
+
+use crate::given::{heard, trail};
+use crate::transactions::{App, Pool};
+
+/// Keeps, replaces and refuses within the transaction, which stays usable.
+async fn enqueue_one<C: AppConnection>(bell: &Everbell, tx: &mut C) -> Enqueued {
+    let later = bell.now() + Duration::from_hours(1);
+    let request = || bell.jobs().enqueue("double", &3_u32).key("one");
+    let first = request().at(later).in_tx(tx).await.unwrap();
+    assert_eq!((first.outcome, first.job.version()), (EnqueueOutcome::Created, 1));
+    let refused = request().in_tx(tx).await.unwrap_err();
+    assert!(refused.is_conflict(), "{refused}");
+    let kept = request().keep().in_tx(tx).await.unwrap();
+    assert_eq!((kept.outcome, kept.job.version()), (EnqueueOutcome::Kept, 1));
+    let refused = bell.jobs().enqueue("double", "text").in_tx(tx).await.unwrap_err();
+    assert!(refused.to_string().contains("cannot read the payload"), "{refused}");
+    let replaced = request().replace().in_tx(tx).await.unwrap();
+    assert_eq!((replaced.outcome, replaced.job.version()), (EnqueueOutcome::Replaced, 2));
+    replaced
+}
+
+async fn check(app: &App) {
+    let bell = &app.bell;
+    let (mut events, running) = (bell.events(), bell.start());
+    let (given_up, kept) = match &app.pool {
+        Pool::Postgres(pool) => {
+            let mut tx = pool.begin().await.unwrap();
+            let given_up = bell.jobs().enqueue("double", &4_u32).in_tx(&mut tx).await.unwrap();
+            tx.rollback().await.unwrap();
+            let mut tx = pool.begin().await.unwrap();
+            let kept = enqueue_one(bell, &mut tx).await;
+            tx.commit().await.unwrap();
+            (given_up, kept)
+        }
+        Pool::Sqlite(pool) => {
+            let mut tx = pool.begin().await.unwrap();
+            let given_up = bell.jobs().enqueue("double", &4_u32).in_tx(&mut tx).await.unwrap();
+            tx.rollback().await.unwrap();
+            let mut tx = pool.begin().await.unwrap();
+            let kept = enqueue_one(bell, &mut tx).await;
+            tx.commit().await.unwrap();
+            (given_up, kept)
+        }
+    };
+    heard(&mut events, |event| matches!(event, Event::Finished { run, .. } if run.job.as_ref() == Some(kept.key())))
+        .await;
+    assert!(bell.jobs().get(given_up.key()).await.is_err(), "it was rolled back");
+    let trail = trail(&**bell.store()).await;
+    let own: Vec<&String> = trail.iter().filter(|line| line.contains(" job:one ")).collect();
+    assert!(own.len() == 2 && own.iter().any(|line| line.contains("job.enqueue")), "{trail:?}");
+    running.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_job_is_enqueued_with_the_commit_on_postgresql() {
+    check(&App::postgres().await).await;
+}
+
+#[tokio::test]
+async fn a_job_is_enqueued_with_the_commit_on_sqlite() {
+    check(&App::sqlite().await).await;
+}
