@@ -53,4 +53,4 @@ macro_rules! families {
     };
 }
 
-families! { jobs change planning starting leases recording concurrency }
+families! { jobs recording concurrency }
