@@ -15,11 +15,12 @@
 //! | seen before, and replaced since | seen lately | waits: it changes nothing ([`ReleaseStatus::Outdated`]) |
 //! | seen before, and replaced since | not seen for [`ALIVE_FOR`] | takes over again, and syncs: a rollback |
 //!
-//! Only an instance that starts takes over, or one that had to wait when it started. One that is running already just says
-//! that it is there ([`Releases::see`]), so a program that only syncs, in a step of a deployment, keeps what it did.
+//! An instance that starts takes over, one that had to wait when it started, and one that is running while the release that
+//! replaced it ran and is gone ([`Releases::left_to`]): a deployment that failed. A program that only syncs, in a step of a
+//! deployment, never ran, so instances that are running leave what it did alone.
 //!
-//! So a release that was replaced never wins against one that is running, jobs do not go back and forth, and when all
-//! instances are of one release, that one decides.
+//! So a release that was replaced never wins against one that is running and reaches the database, jobs do not go back and
+//! forth with every restart, and when all instances are of one release, that one decides.
 
 use std::fmt;
 use std::time::Duration;
