@@ -90,7 +90,7 @@ impl Declaration {
         Declaration { app, hash: DeclarationHash::of(definition), version: definition.version }
     }
 
-    /// The same declaration, for the version of the job that has its content now.
+    /// Returns this declaration for another version of the job, the one that has its content now.
     #[must_use]
     pub fn at_version(self, version: u32) -> Declaration {
         Declaration { version, ..self }

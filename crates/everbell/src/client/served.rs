@@ -111,7 +111,7 @@ impl Parts {
     }
 
     /// Refuses a target that is unknown: neither this program nor a live instance serves it, the program does not say
-    /// that it knows it, and no job has ever had it. A target that only its jobs know is not served at this moment.
+    /// that it knows it, and no current job has it. A target that only its jobs know is not served at this moment.
     pub(super) async fn expect_known(&self, target: &Target) -> StoreResult<TargetStatus> {
         self.expect_known_by(target, &mut Reader::Store(&*self.store)).await
     }
