@@ -75,3 +75,18 @@ async fn a_database_in_memory_is_named() {
     assert_eq!(error, "connection: is to PostgreSQL, but this everbell uses SQLite: a database in memory");
     pool.close().await;
 }
+
+/// sqlx would roll back all of it, and what follows would be written without a transaction.
+#[tokio::test]
+async fn a_transaction_that_has_failed_stays_a_transaction() {
+    let app = App::postgres().await;
+    let Pool::Postgres(pool) = &app.pool else { panic!("it is PostgreSQL") };
+    let mut tx = pool.begin().await.unwrap();
+    sqlx::query("select 1 / 0").execute(&mut *tx).await.unwrap_err();
+    let at = app.bell.now() + Duration::from_hours(1);
+    app.bell.jobs().create_in(&mut tx, &once("late", at)).await.unwrap_err();
+    sqlx::query("insert into orders values (1)").execute(&mut *tx).await.expect_err("the transaction is aborted");
+    tx.rollback().await.unwrap();
+    let orders: i64 = sqlx::query_scalar("select count(*) from orders").fetch_one(pool).await.unwrap();
+    assert_eq!(orders, 0);
+}
