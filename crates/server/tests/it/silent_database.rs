@@ -32,23 +32,47 @@ fn start(database: &OwnServer) -> Server {
 struct Frozen(Vec<String>);
 
 impl Frozen {
+    /// A process that was about to fork, or that had the signal still before it, may do its work for a moment more: this
+    /// returns only when the server and every child that it has are seen to be stopped.
     fn new(database: &OwnServer) -> Frozen {
         let (_, folder) = database.url().split_once("?host=").unwrap();
         let pid = std::fs::read_to_string(format!("{folder}/data/postmaster.pid")).unwrap();
         let first = pid.lines().next().unwrap().to_owned();
-        signal("STOP", &[&first]);
-        let mut pids = vec![first.clone()];
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            // Behind the name, which may hold anything: state, parent.
-            let parent = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1));
-            if parent == Some(first.as_str()) {
-                pids.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-        signal("STOP", &pids.iter().map(String::as_str).collect::<Vec<_>>());
-        Frozen(pids)
+        let mut frozen = Frozen(vec![first.clone()]);
+        let all_stopped = eventually(|| {
+            signal("STOP", &frozen.0.iter().map(String::as_str).collect::<Vec<_>>());
+            // A server that is seen to be stopped before its children are listed has no more of them.
+            let server_stopped = state_and_parent(&first).is_some_and(|(state, _)| state == "T");
+            let children = children_of(&first);
+            frozen.0 = std::iter::once(&first).chain(children.iter().map(|(pid, _)| pid)).cloned().collect();
+            (server_stopped && children.iter().all(|(_, state)| state == "T")).then_some(())
+        });
+        assert!(all_stopped.is_some(), "the processes of the database did not stop");
+        frozen
     }
+}
+
+/// The processes that this one started, each with its state.
+fn children_of(parent: &str) -> Vec<(String, String)> {
+    let mut children = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let pid = entry.file_name().to_string_lossy().into_owned();
+        if let Some((state, its_parent)) = state_and_parent(&pid)
+            && its_parent == parent
+            // One that has ended waits for its parent, which is stopped.
+            && state != "Z"
+        {
+            children.push((pid, state));
+        }
+    }
+    children
+}
+
+fn state_and_parent(pid: &str) -> Option<(String, String)> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name, which may hold anything: state, parent.
+    let mut rest = stat.rsplit(')').next()?.split_whitespace();
+    Some((rest.next()?.to_owned(), rest.next()?.to_owned()))
 }
 
 impl Drop for Frozen {
