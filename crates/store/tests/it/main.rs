@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
 mod broken;
+mod chosen;
 mod inside;
 mod list_isolation;
 mod memory;
