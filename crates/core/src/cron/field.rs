@@ -1,6 +1,5 @@
 //! One field of an expression: lists of values, ranges and steps, turned into bits.
 
-use std::fmt::{self, Write};
 use std::ops::Range;
 
 use super::error::{FieldName, ParseErrorKind};
@@ -10,7 +9,7 @@ pub(crate) const MONTHS: [&str; 12] =
 pub(crate) const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 /// One field of an expression, as a set of bits.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     /// Bit `n` is set when the value `n` matches; Sunday is bit 0 only.
     pub(crate) bits: u64,
@@ -26,32 +25,78 @@ pub(crate) struct Field {
     pub(crate) nth: u64,
     /// Bit `d`: `dL`, the last of a weekday.
     pub(crate) last_dow: u8,
-    /// The field in plain numbers, without spaces and redundant parts.
-    pub(crate) normalized: String,
+}
+
+/// Fields in plain numbers, without redundant parts, as they are read. Formatting would take most of the time of parsing.
+#[derive(Debug)]
+pub(crate) struct Normalized {
+    text: String,
+    /// An item comes next, and is the first of its field.
+    begins: bool,
+}
+
+impl Normalized {
+    /// An empty one with room for about this many bytes.
+    pub(crate) fn with_capacity(bytes: usize) -> Normalized {
+        Normalized { text: String::with_capacity(bytes), begins: true }
+    }
+
+    fn begin_field(&mut self) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
+        }
+        self.begins = true;
+    }
+
+    fn begin_item(&mut self) -> &mut Normalized {
+        if !std::mem::take(&mut self.begins) {
+            self.text.push(',');
+        }
+        self
+    }
+
+    fn number(&mut self, number: u32) -> &mut Normalized {
+        let mut place = 1;
+        while number / place >= 10 {
+            place *= 10;
+        }
+        while place > 0 {
+            self.text.push(char::from(b'0' + (number / place % 10) as u8));
+            place /= 10;
+        }
+        self
+    }
+
+    fn word(&mut self, word: &str) -> &mut Normalized {
+        self.text.push_str(word);
+        self
+    }
+
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
 }
 
 /// An error, and its position in the text of the whole expression.
 pub(crate) type Fault = (Range<usize>, ParseErrorKind);
 
 impl Field {
-    /// Reads the field `text`, which begins at byte `at` of the expression.
-    pub(crate) fn parse(name: FieldName, text: &str, at: usize) -> Result<Field, Fault> {
+    /// Reads the field `text`, which begins at byte `at` of the expression, and adds it to `normalized`.
+    pub(crate) fn parse(name: FieldName, text: &str, at: usize, normalized: &mut Normalized) -> Result<Field, Fault> {
         let day_field = matches!(name, FieldName::DayOfMonth | FieldName::DayOfWeek);
         // `?` means `*`, but only alone: in a list it would look like a restriction.
         let text = if text == "?" && day_field { "*" } else { text };
         let mut field = Field { star: text.starts_with('*'), ..Field::default() };
         let mut start = at;
-        for item in text.split(',') {
-            Item { name, text: item, at: start }.read(&mut field)?;
+        normalized.begin_field();
+        let mut rest = Some(text);
+        while let Some(list) = rest {
+            let (item, others) = cut(list, b',').map_or((list, None), |(item, others)| (item, Some(others)));
+            Item { name, text: item, at: start }.read(&mut field, normalized)?;
             start += item.len() + 1;
+            rest = others;
         }
         Ok(field)
-    }
-
-    fn push(&mut self, item: fmt::Arguments<'_>) {
-        let comma = if self.normalized.is_empty() { "" } else { "," };
-        // Writing to a `String` cannot fail.
-        let _ = write!(self.normalized, "{comma}{item}");
     }
 }
 
@@ -64,52 +109,65 @@ struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    fn read(self, field: &mut Field) -> Result<(), Fault> {
+    fn read(self, field: &mut Field, normalized: &mut Normalized) -> Result<(), Fault> {
         if self.text.is_empty() {
             return Err(self.fault(self.text, ParseErrorKind::MissingValue));
         }
-        if self.read_special(field)? {
+        if self.text == "*" {
+            let (min, max) = self.distinct();
+            field.bits |= self.expand(min, max, 1);
+            normalized.begin_item().word("*");
             return Ok(());
         }
-        let (base, step) = match self.text.split_once('/') {
+        // Special items have letters or `#`.
+        let is_plain = self.text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'*' | b'-' | b'/'));
+        if !is_plain && self.read_special(field, normalized)? {
+            return Ok(());
+        }
+        let (base, step) = match cut(self.text, b'/') {
             Some((base, step)) => (base, Some(self.step(step)?)),
             None => (self.text, None),
         };
         let (first, last) = self.range(base, step.is_some())?;
         let step = step.unwrap_or(1);
         field.bits |= self.expand(first, last, step);
-        match (base, step) {
-            ("*", 1) => field.push(format_args!("*")),
-            ("*", _) => field.push(format_args!("*/{step}")),
-            _ if first == last => field.push(format_args!("{first}")),
-            (_, 1) => field.push(format_args!("{first}-{last}")),
-            _ => field.push(format_args!("{first}-{last}/{step}")),
+        normalized.begin_item();
+        match base {
+            "*" => normalized.word("*"),
+            _ if first == last => {
+                normalized.number(first);
+                return Ok(());
+            }
+            _ => normalized.number(first).word("-").number(last),
+        };
+        if step > 1 {
+            normalized.word("/").number(step);
         }
         Ok(())
     }
 
     /// `L`, `LW`, `nW`, `d#k` and `dL`, where they are possible.
-    fn read_special(self, field: &mut Field) -> Result<bool, Fault> {
+    fn read_special(self, field: &mut Field, normalized: &mut Normalized) -> Result<bool, Fault> {
         let is = |word: &str| self.text.eq_ignore_ascii_case(word);
         let last_weekday = is("LW") || is("WL");
         match self.name {
             FieldName::DayOfMonth if is("L") => {
                 field.last_day = true;
-                field.push(format_args!("L"));
+                normalized.begin_item().word("L");
             }
             FieldName::DayOfMonth if last_weekday => {
                 field.last_weekday = true;
-                field.push(format_args!("LW"));
+                normalized.begin_item().word("LW");
             }
             _ if last_weekday || is("L") || is("W") || is("H") => {
                 return Err(self.fault(self.text, ParseErrorKind::Misplaced));
             }
-            _ => return self.read_counted(field),
+            _ => return self.read_counted(field, normalized),
         }
         Ok(true)
     }
 
-    fn read_counted(self, field: &mut Field) -> Result<bool, Fault> {
+    fn read_counted(self, field: &mut Field, normalized: &mut Normalized) -> Result<bool, Fault> {
         if let Some((day, count)) = self.text.split_once('#') {
             if self.name != FieldName::DayOfWeek {
                 return Err(self.fault(self.text, ParseErrorKind::Misplaced));
@@ -123,7 +181,7 @@ impl<'a> Item<'a> {
                 _ => return Err(self.fault(count, ParseErrorKind::BadCount)),
             };
             field.nth |= 1 << (7 * (count - 1) + day);
-            field.push(format_args!("{day}#{count}"));
+            normalized.begin_item().number(day).word("#").number(count);
             return Ok(true);
         }
         let Some(last) = self.text.char_indices().next_back().map(|(i, _)| i) else { return Ok(false) };
@@ -133,13 +191,13 @@ impl<'a> Item<'a> {
             (FieldName::DayOfMonth, "w" | "W") if counts => {
                 let day = self.value(head)?;
                 field.nearest_weekday |= 1 << day;
-                field.push(format_args!("{day}W"));
+                normalized.begin_item().number(day).word("W");
             }
             // `jul`-like names end in `l` too, but not among the weekdays.
             (FieldName::DayOfWeek, "l" | "L") if counts || weekday(head).is_some() => {
                 let day = self.value(head)? % 7;
                 field.last_dow |= 1 << day;
-                field.push(format_args!("{day}L"));
+                normalized.begin_item().number(day).word("L");
             }
             (_, "w" | "W" | "l" | "L") if counts => return Err(self.fault(self.text, ParseErrorKind::Misplaced)),
             _ => return Ok(false),
@@ -166,7 +224,7 @@ impl<'a> Item<'a> {
             "" => return Err(self.fault(self.text, ParseErrorKind::MissingValue)),
             _ => {}
         }
-        if let Some((from, to)) = base.split_once('-') {
+        if let Some((from, to)) = cut(base, b'-') {
             if from.is_empty() || to.is_empty() {
                 return Err(self.fault(base, ParseErrorKind::MissingValue));
             }
@@ -190,6 +248,9 @@ impl<'a> Item<'a> {
         let size = max - min + 1;
         let end = if last >= first { last } else { last + size };
         let wrapped = |value: u32| if value > max { value - size } else { value };
+        if step == 1 && end <= max {
+            return (u64::MAX >> (63 - (end - first))) << first;
+        }
         (first..=end).step_by(step as usize).fold(0, |bits, value| bits | 1 << wrapped(value))
     }
 
@@ -226,6 +287,12 @@ impl<'a> Item<'a> {
         let start = self.at + inside.min(self.text.len());
         (start..start + part.len(), kind)
     }
+}
+
+/// The parts before and behind this byte of ASCII. Fields are short: a search that is made for long texts takes longer.
+fn cut(text: &str, at: u8) -> Option<(&str, &str)> {
+    let position = text.bytes().position(|b| b == at)?;
+    Some((&text[..position], &text[position + 1..]))
 }
 
 /// At most four digits: longer ones are out of every range, and nothing can overflow.

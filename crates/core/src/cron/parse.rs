@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::describe;
 use super::error::{FieldName, ParseError, ParseErrorKind};
 use super::every::Every;
-use super::field::Field;
+use super::field::{Field, Normalized};
 use super::search::Fields;
 use super::warn::{self, Warning};
 
@@ -69,34 +69,34 @@ impl Expression {
         if text.len() > MAX_EXPRESSION_BYTES {
             return Err(refuse(0..head(text).len(), None, ParseErrorKind::TooLong));
         }
-        let words = words(text);
+        let mut first_words = [(0, ""); 6];
+        let (count, end) = split(text, &mut first_words);
+        let words = &first_words[..count.min(6)];
         let Some((at, first)) = words.first().copied() else {
             return Err(refuse(0..text.len(), None, ParseErrorKind::Empty));
         };
         if first.starts_with('@') {
-            return parse_macro(text, at, &words).map_err(|(span, kind)| refuse(span, None, kind));
+            return parse_macro(text, words, end).map_err(|(span, kind)| refuse(span, None, kind));
         }
-        let whole = at..words.last().map_or(text.len(), |(at, word)| at + word.len());
-        let seconds = match words.len() {
-            5 => None,
-            6 => Some(
-                Field::parse(FieldName::Second, first, at)
-                    .map_err(|(span, kind)| refuse(span, Some(FieldName::Second), kind))?,
-            ),
-            count => return Err(refuse(whole, None, ParseErrorKind::FieldCount(count))),
+        if !matches!(count, 5 | 6) {
+            return Err(refuse(at..end, None, ParseErrorKind::FieldCount(count)));
+        }
+        let mut normalized = Normalized::with_capacity(text.len() + 8);
+        let mut read = |name, (at, word): (usize, &str)| {
+            Field::parse(name, word, at, &mut normalized).map_err(|(span, kind)| refuse(span, Some(name), kind))
         };
-        let mut fields: [Field; 5] = Default::default();
-        for ((name, slot), (at, word)) in FIVE.iter().zip(&mut fields).zip(&words[words.len() - 5..]) {
-            *slot = Field::parse(*name, word, *at).map_err(|(span, kind)| refuse(span, Some(*name), kind))?;
+        let seconds = if count == 6 { Some(read(FieldName::Second, (at, first))?) } else { None };
+        let mut fields = [Field::default(); 5];
+        for ((name, slot), word) in FIVE.iter().zip(&mut fields).zip(&words[count - 5..]) {
+            *slot = read(*name, *word)?;
         }
         let kind = Fields::new(seconds.as_ref(), &fields);
         if !kind.ever_matches() {
-            let dates = &words[words.len() - 3..];
+            let dates = &words[count - 3..];
             let span = dates[0].0..dates[2].0 + dates[2].1.len();
             return Err(refuse(span, Some(FieldName::DayOfMonth), ParseErrorKind::NeverFires));
         }
-        let normalized: Vec<&str> = seconds.iter().chain(&fields).map(|field| field.normalized.as_str()).collect();
-        let mut normalized = normalized.join(" ");
+        let mut normalized = normalized.into_text();
         // `0/2` grows to `0-59/2`: a text full of them stays as it was written, so that it can always be read again.
         if normalized.len() > MAX_EXPRESSION_BYTES {
             normalized = words.iter().map(|(_, word)| *word).collect::<Vec<_>>().join(" ");
@@ -163,9 +163,9 @@ impl fmt::Display for Expression {
     }
 }
 
-fn parse_macro(text: &str, at: usize, words: &[(usize, &str)]) -> Result<Expression, (Range<usize>, ParseErrorKind)> {
-    let (_, name) = words[0];
-    let end = words.last().map_or(text.len(), |(at, word)| at + word.len());
+/// `words` are the first ones of the text, of which the last ends at `end`.
+fn parse_macro(text: &str, words: &[(usize, &str)], end: usize) -> Result<Expression, (Range<usize>, ParseErrorKind)> {
+    let (at, name) = words[0];
     if name.eq_ignore_ascii_case("@every") {
         let start = words.get(1).map_or(end, |(at, _)| *at);
         let every = Every::parse(&text[start..end]).ok_or((start..end, ParseErrorKind::BadInterval))?;
@@ -186,10 +186,21 @@ fn parse_macro(text: &str, at: usize, words: &[(usize, &str)]) -> Result<Express
     }
 }
 
-/// The words between spaces and tabs, each with the byte at which it begins.
-fn words(text: &str) -> Vec<(usize, &str)> {
-    let start = text.as_ptr() as usize;
-    text.split([' ', '\t']).filter(|word| !word.is_empty()).map(|word| (word.as_ptr() as usize - start, word)).collect()
+/// Finds the first words between spaces and tabs, each with the byte at which it begins. Returns how many words there are in
+/// all, and where the last one ends.
+fn split<'a>(text: &'a str, first: &mut [(usize, &'a str)]) -> (usize, usize) {
+    let (mut count, mut end) = (0, 0);
+    let is_gap = |b: &u8| matches!(b, b' ' | b'\t');
+    let bytes = text.as_bytes();
+    while let Some(gap) = bytes[end..].iter().position(|b| !is_gap(b)) {
+        let at = end + gap;
+        end = at + bytes[at..].iter().position(is_gap).unwrap_or(bytes.len() - at);
+        if let Some(slot) = first.get_mut(count) {
+            *slot = (at, &text[at..end]);
+        }
+        count += 1;
+    }
+    (count, end)
 }
 
 /// At most as many bytes as an expression may have, cut between characters.

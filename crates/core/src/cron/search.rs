@@ -8,6 +8,8 @@ use super::field::Field;
 use super::month::Month;
 
 const DAY: i64 = 86_400;
+/// Its first second.
+const START_OF_1972: i64 = 730 * DAY;
 /// Longer than any date of the calendar lets wait: five Mondays in a February come after 28 years, around 2100 after 40.
 const HORIZON_YEARS: u32 = 48;
 
@@ -75,8 +77,8 @@ impl Fields {
 
     /// Whether any date matches; times of day always do.
     pub(crate) fn ever_matches(&self) -> bool {
-        // Between 1970 and 2018 every leap day met every weekday.
-        self.next(0).is_some()
+        // From this year, which has a leap day, until 2000 every leap day met every weekday.
+        self.next(START_OF_1972).is_some()
     }
 
     /// The first match at or after this local second.
