@@ -22,6 +22,7 @@ use super::timers::{cancel, insert_runs, write};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore, audit, jobs};
 use crate::micros::Micros;
+use crate::rows::columns::sql_with_columns;
 use crate::rows::summary::{self, HistogramColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, TimerColumns, WholeRun, check_cap,
@@ -175,7 +176,7 @@ impl RunStore for SqliteStore {
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
         let mut held = self.reader("reading a run").await?;
         let mut tx = held.begin().await?;
-        let query = sqlx::query(include_str!("sql/get_run.sql")).bind(run.as_uuid());
+        let query = sqlx::query(sql_with_columns!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
         let found: Option<WholeRun> = tx.first(query).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }

@@ -20,6 +20,7 @@ mod postgres_round_trips;
 mod postgres_silence;
 mod repairs;
 mod sqlite;
+mod rolling_deploy;
 mod sqlite_faults;
 mod sqlite_files;
 mod sqlite_own;
