@@ -259,6 +259,11 @@ pub enum Recorded {
         /// [`Policies::pause_reason`](crate::Policies::pause_reason) about.
         consecutive_failures: u32,
     },
+    /// The run was asked to stop meanwhile, so it is canceled instead of retried.
+    Canceled {
+        /// The actor who asked.
+        by: String,
+    },
     /// The run has another attempt or status by now; nothing was written.
     LeaseLost,
 }

@@ -19,6 +19,8 @@ macro_rules! conformance_cases_of_orgs {
                 a_run_in_its_first_attempt_has_no_earlier_one,
                 a_canceled_run_keeps_its_earlier_attempts,
                 a_claim_that_is_given_back_is_no_attempt,
+                a_lost_run_that_waits_for_its_retry_is_canceled_at_once,
+                a_run_that_was_asked_to_stop_is_canceled_instead_of_retried,
                 a_lost_run_is_retried_and_its_old_instance_can_write_nothing,
                 a_lost_run_follows_the_policies_of_its_own_version,
             }

@@ -15,7 +15,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::batch::{self, Hex};
-use super::outcomes::{end_row, failures_of, guarded, retry_row};
+use super::outcomes::{end_row, ended_runs, failures_of, retried, retry_row};
 use super::run_lists::{count_sql, list_sql, scans};
 use super::run_statistics::counting;
 use super::timers::{cancel, insert_runs, write};
@@ -110,9 +110,13 @@ impl RunStore for SqliteStore {
         for wave in Recording::waves(transitions) {
             let ended: Vec<_> = wave.iter().filter_map(|place| end_row(&transitions[*place])).collect();
             let again: Vec<_> = wave.iter().filter_map(|place| retry_row(&transitions[*place])).collect();
-            let mut applied = guarded(&mut tx, include_str!("sql/end_runs.sql"), &ended).await?;
-            applied.extend(guarded(&mut tx, include_str!("sql/retry_runs.sql"), &again).await?);
+            let mut applied = ended_runs(&mut tx, &ended).await?;
+            let (again, asked) = retried(&mut tx, &again).await?;
+            applied.extend(again);
             recording.applied(transitions, &wave, &applied);
+            let instead = recording.canceled(transitions, &wave, &asked, now);
+            let instead: Vec<_> = instead.iter().filter_map(end_row).collect();
+            ended_runs(&mut tx, &instead).await?;
         }
         let (jobs, only_successes) = recording.jobs(transitions);
         if !only_successes {
