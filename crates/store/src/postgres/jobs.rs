@@ -55,8 +55,14 @@ impl JobStore for PostgresStore {
         self.decide_change(Wanted { job, org: None, expected_revision }, decide, audit).await
     }
 
-    async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
-        self.purge_step(key, limit, audit).await
+    async fn purge_job(
+        &self,
+        key: &JobKey,
+        limit: u32,
+        so_far: PurgedJob,
+        audit: &AuditEntry,
+    ) -> StoreResult<PurgedJob> {
+        self.purge_step(key, limit, so_far, audit).await
     }
 
     async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
