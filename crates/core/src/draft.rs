@@ -125,9 +125,12 @@ impl Draft {
                 }
                 When::Once(at) => (Timing::Once(*at), spec.zone().to_string()),
             },
-            Err(unreadable) => (cron(unreadable.expression.clone()), unreadable.timezone.clone()),
+            Err(unreadable) => {
+                let once = unreadable.run_at.filter(|_| unreadable.expression.is_none()).map(Timing::Once);
+                (once.unwrap_or_else(|| cron(unreadable.expression.clone())), unreadable.timezone.clone())
+            }
         };
-        let spec = definition.spec.as_ref().ok();
+        let (start_at, end_at) = definition.bounds();
         Draft {
             target: Some(definition.target.to_string()),
             timezone: Some(timezone),
@@ -135,9 +138,9 @@ impl Draft {
             // With its dependency.
             policies: (*definition.policies).clone(),
             depends_on: None,
-            dst: spec.map(Spec::dst).unwrap_or_default(),
-            start_at: spec.and_then(Spec::start_at),
-            end_at: spec.and_then(Spec::end_at),
+            dst: definition.dst(),
+            start_at,
+            end_at,
             description: definition.description.clone(),
             labels: definition.labels.clone(),
             scope: definition.scope,

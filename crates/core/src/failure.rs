@@ -47,6 +47,21 @@ impl FailureCode {
         }
     }
 
+    /// The words that say what became of an attempt, which only the engine can know.
+    const RESERVED: [FailureCode; 3] = [FailureCode::LOST, FailureCode::SHUTDOWN, FailureCode::FENCED];
+
+    /// A word that a handler gives its failure, as [`FailureCode::new`] takes it. Refused are `lost`, `shutdown` and
+    /// `fenced`: history would say that the instance was lost, or shut down, when only the handler failed.
+    pub fn from_handler(word: &str) -> Result<FailureCode, Invalid> {
+        let code = FailureCode::new(word)?;
+        if FailureCode::RESERVED.contains(&code) {
+            let reserved = FailureCode::RESERVED.map(|code| format!("`{}`", code.as_str())).join(", ");
+            let reason = format!("`{word}` is reserved for everbell, as are all of {reserved}: use another word");
+            return Err(Invalid::new("failureCode", reason));
+        }
+        Ok(code)
+    }
+
     /// The word.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -129,6 +144,19 @@ impl std::fmt::Display for EarlierAttempt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_of_the_engine_are_not_for_handlers() {
+        for word in ["lost", "shutdown", "fenced"] {
+            assert_eq!(FailureCode::new(word).unwrap().as_str(), word, "it is read back");
+            let refused = FailureCode::from_handler(word).unwrap_err().to_string();
+            assert!(refused.contains(&format!("`{word}` is reserved for everbell")), "{refused}");
+        }
+        for word in ["timeout", "lost_mail"] {
+            assert_eq!(FailureCode::from_handler(word).unwrap().as_str(), word);
+        }
+        assert!(FailureCode::from_handler("No").unwrap_err().to_string().contains("a-z"));
+    }
 
     #[test]
     fn attempts_that_do_not_count_are_not_used_up() {

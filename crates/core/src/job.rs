@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::cron::Dst;
 use crate::declaration::Declaration;
 use crate::ids::{Invalid, JobId, JobKey, OrgId, Target};
 use crate::json::Json;
@@ -50,12 +51,22 @@ pub struct Definition {
 /// A stored schedule that cannot be read any more, for instance because a zone left the IANA database.
 ///
 /// It never silently falls back to UTC: the job is `errored` until it is repaired.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// The parts that can be read are kept, so that a repaired schedule has them again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unschedulable {
     /// The stored expression, if it is recurring.
     pub expression: Option<String>,
+    /// The stored time, if it fires once.
+    pub run_at: Option<Timestamp>,
     /// The stored zone.
     pub timezone: String,
+    /// The stored behavior when clocks change; the default for a rule that cannot be read.
+    pub dst: Dst,
+    /// The stored bounds.
+    pub start_at: Option<Timestamp>,
+    /// The stored bounds.
+    pub end_at: Option<Timestamp>,
     /// Why it cannot be read.
     pub reason: String,
 }
@@ -85,6 +96,19 @@ pub enum Source {
 words!(Source { Api = "api", Config = "config", Code = "code" });
 
 impl Definition {
+    /// How its schedule behaves when clocks change, also if the schedule cannot be read any more.
+    pub fn dst(&self) -> Dst {
+        self.spec.as_ref().map_or_else(|broken| broken.dst, Spec::dst)
+    }
+
+    /// The first and the last time of its slots, also if the schedule cannot be read any more.
+    pub fn bounds(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        match &self.spec {
+            Ok(spec) => (spec.start_at(), spec.end_at()),
+            Err(broken) => (broken.start_at, broken.end_at),
+        }
+    }
+
     /// A hash of everything that decides what the job does. Equal hashes mean that a sync has nothing to do.
     pub fn content_hash(&self) -> [u8; 32] {
         let mut hash = Sha256::new();

@@ -239,6 +239,14 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
     Some(Transition { run_id: run.id, attempt: run.attempt, from: run.status, to, output: None })
 }
 
+/// Decides about a run that would wait for another attempt although its cancellation was asked for: it is canceled. The
+/// transition is from the pending status that the retry has left it in. `None` for a transition that ends the run.
+pub fn cancel_retry(retry: &Transition, by: &str, now: Timestamp) -> Option<Transition> {
+    let Next::Retry { .. } = retry.to else { return None };
+    let waiting = Settling::new(retry.run_id, RunStatus::Pending, retry.attempt, None);
+    settle(&waiting, Outcome::Canceled { by: by.to_owned() }, now)
+}
+
 /// A run that was stopped although nothing was wrong with it. Where the job allows it, others take it over at once, and
 /// the attempt does not count.
 fn shut_down(run: &Settling, failure: Failure, now: Timestamp) -> Next {

@@ -37,15 +37,17 @@ impl RunError {
 
     /// A failure with its own code, 1 to 64 of `a-z`, `0-9` and `_`, for programs that distinguish failures.
     ///
-    /// An invalid code becomes `handler_error`, and the message mentions it.
+    /// An invalid code becomes `handler_error`, and the message mentions it. So do `lost`, `shutdown` and `fenced`, which
+    /// say that everbell ended an attempt.
     pub fn fail(code: &str, message: impl fmt::Display) -> RunError {
         let message = message.to_string();
         let impossible = |_| {
             let shown = storable_text(&code.escape_debug().to_string(), 80);
-            let message = format!("{message} (with the impossible failure code `{shown}`)");
+            let why = if FailureCode::new(code).is_ok() { "reserved" } else { "impossible" };
+            let message = format!("{message} (with the {why} failure code `{shown}`)");
             Failure::new(FailureCode::HANDLER_ERROR, &message)
         };
-        let failure = FailureCode::new(code).map_or_else(impossible, |code| Failure::new(code, &message));
+        let failure = FailureCode::from_handler(code).map_or_else(impossible, |code| Failure::new(code, &message));
         RunError { failure, then: Then::RETRY }
     }
 

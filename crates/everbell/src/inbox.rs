@@ -60,20 +60,21 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
     for request in &requests {
         let actor = request.role.as_ref().map_or_else(|| "sql".to_owned(), |role| format!("sql:{role}"));
         let jobs = Jobs::new(Context::new(parts).accept_any_target()).by(&actor);
-        let (answer, audit) = match prepare(&jobs, request).await {
+        let (mut answer, mut audit) = match prepare(&jobs, request).await {
             Ok((job, audit)) => (InboxAnswer::Create(Box::new(job)), audit),
-            Err(error @ (StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::NotFound { .. })) => {
-                let reason = storable_text(&error.to_string(), MAX_REASON_BYTES);
-                let audit = jobs.entry_of_refusal(request.id, &reason);
-                (InboxAnswer::Refuse(reason), audit)
-            }
-            Err(error @ StoreError::Unavailable { .. }) => return Err(error),
-            Err(error) => {
-                warn!(request = request.id, %error, "cannot answer a request of the inbox");
-                continue;
-            }
+            Err(error) if error.is_transient() => return Err(error),
+            Err(error) => refuse(&jobs, request, &error),
         };
-        match parts.store.answer_inbox(request.id, &answer, &audit).await {
+        let mut done = parts.store.answer_inbox(request.id, &answer, &audit).await;
+        if let (Err(error), InboxAnswer::Create(_)) = (&done, &answer)
+            && !error.is_transient()
+            && !error.is_conflict()
+        {
+            // The database does not take the job as it is.
+            (answer, audit) = refuse(&jobs, request, error);
+            done = parts.store.answer_inbox(request.id, &answer, &audit).await;
+        }
+        match done {
             Ok(true) => {
                 answered += 1;
                 if let InboxAnswer::Refuse(reason) = &answer {
@@ -83,12 +84,21 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
             Ok(false) => {}
             // Its key was taken meanwhile: the next look sees by whom.
             Err(error) if error.is_conflict() => {}
-            Err(error @ StoreError::Unavailable { .. }) => return Err(error),
-            // Those behind it do not wait.
+            // A transaction of an application has its key: those behind it do not wait.
+            Err(error) if error.is_locked() => debug!(request = request.id, %error, "a request of the inbox waits"),
+            Err(error) if error.is_transient() => return Err(error),
             Err(error) => warn!(request = request.id, %error, "cannot answer a request of the inbox"),
         }
     }
     Ok(answered > 0 && requests.len() == MAX_READ_REQUESTS as usize)
+}
+
+/// Refuses a request for this reason. Every request gets an answer: one that stays open would be read again and again, and
+/// many of them would keep the others from being read.
+fn refuse(jobs: &Jobs, request: &InboxRequest, error: &StoreError) -> (InboxAnswer, AuditEntry) {
+    let reason = storable_text(&error.to_string(), MAX_REASON_BYTES);
+    let audit = jobs.entry_of_refusal(request.id, &reason);
+    (InboxAnswer::Refuse(reason), audit)
 }
 
 async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(NewJob, AuditEntry)> {

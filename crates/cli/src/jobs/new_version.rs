@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use super::definition_args::{DefinitionArgs, TimingArgs};
 use super::policy_args::{flags, put};
-use super::restore_declaration::warn_before_edit;
 use super::show::{fires, next_in_words, print_warnings};
 use crate::connection::RefusalContext;
 use crate::online::own_zone;
@@ -66,19 +65,33 @@ pub(crate) struct NewVersionArgs {
     online: OnlineArgs,
 }
 
+impl NewVersionArgs {
+    fn names_times(&self) -> bool {
+        [&self.at, &self.timing.start_at, &self.timing.end_at].into_iter().any(Option::is_some)
+    }
+
+    fn write_times(&self, body: &mut JobBody, zone: &Zone, now: Timestamp) -> Result<(), CliError> {
+        self.timing.write_to(body, zone, now)?;
+        if let Some(at) = &self.at {
+            body.put("runAt", TimeReader { now, zone }.read("--at", at)?.to_string());
+        }
+        Ok(())
+    }
+}
+
 pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
     let jobs = session.client.jobs();
     let action = || format!("create a new version of job `{}`", args.job);
     // A mistake in the flags is reported without asking the server.
-    body(args, &Zone::utc(), named.is_some(), now)?;
-    let job = session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document;
-    warn_before_edit(&job);
-    // A time without an offset is in the zone of the job.
-    let zone = named.clone().unwrap_or_else(|| own_zone(&job));
-    let body = body(args, &zone, named.is_some(), now)?;
-    let answer = session.client.send(jobs.create_version(&args.job, &body)).with_action(action).or_list()?;
+    let mut request = body(args, &named.clone().unwrap_or_else(Zone::utc), named.is_some(), now)?;
+    if named.is_none() && args.names_times() {
+        // A time without an offset is in the zone of the job.
+        let job = session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document;
+        args.write_times(&mut request, &own_zone(&job), now)?;
+    }
+    let answer = session.client.send(jobs.create_version(&args.job, &request)).with_action(action).or_list()?;
     let Some(created) = session.for_people(answer, |created| &created.job.job_key)? else { return Ok(Exit::Success) };
     report(&mut session, &created, now)?;
     Ok(Exit::Success)
@@ -86,11 +99,8 @@ pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) ->
 
 fn body(args: &NewVersionArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
     let mut body = JobBody::default();
-    args.timing.write_to(&mut body, zone, now)?;
+    args.write_times(&mut body, zone, now)?;
     args.definition.write_to(&mut body)?;
-    if let Some(at) = &args.at {
-        body.put("runAt", TimeReader { now, zone }.read("--at", at)?.to_string());
-    }
     if zone_named {
         body.put("timezone", zone.name());
     }

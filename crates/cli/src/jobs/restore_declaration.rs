@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use super::show::{fires, next_in_words, print_warnings};
 use crate::connection::RefusalContext;
-use crate::error::warn;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -50,14 +49,4 @@ pub(super) fn in_words(declaration: &wire::JobDeclaration) -> String {
     let wire::JobDeclaration { version, edited, .. } = declaration;
     let edited = if *edited { "; edited since: the declaration differs" } else { "" };
     format!("{}, as v{version}{edited}", declaration.place())
-}
-
-/// Says before an edit that the job is declared elsewhere.
-pub(super) fn warn_before_edit(job: &wire::Job) {
-    if let Some(declaration) = &job.declaration {
-        let place = declaration.place();
-        warn(printable(&format!(
-            "this job is declared {place}: a change here stays only until its declaration changes"
-        )));
-    }
 }

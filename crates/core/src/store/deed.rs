@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use crate::ids::{JobId, RunId};
+use super::PurgedJob;
+use crate::ids::{JobId, JobKey, RunId};
 use crate::run::Gap;
 
 /// Names a request that its sender may send again, or one part of it.
@@ -37,6 +38,8 @@ pub struct Deed {
     pub gaps: Vec<Gap>,
     /// How many runs that had not begun it held or canceled.
     pub pending: u64,
+    /// The job that it deleted, and the rows that went with it.
+    pub purged: Option<(JobKey, PurgedJob)>,
 }
 
 /// The memory of an earlier request with the same key.

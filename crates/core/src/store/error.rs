@@ -148,6 +148,11 @@ impl StoreError {
         matches!(self, StoreError::Unavailable { reason: UnavailableReason::TimedOut(_), .. })
     }
 
+    /// Whether another session holds a lock that is needed: calls that need other rows may succeed.
+    pub fn is_locked(&self) -> bool {
+        matches!(self, StoreError::Unavailable { reason: UnavailableReason::Locked, .. })
+    }
+
     /// Whether the same call may succeed later without intervention.
     pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Unavailable { .. })

@@ -44,7 +44,10 @@ verbs! {
         ///
         /// Runs that have not started are deleted with the others. A job with a run at work is refused with a
         /// [`StoreError::Conflict`](super::StoreError::Conflict): see [`expect_idle`](crate::purge::expect_idle).
-        async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob>
+        ///
+        /// `so_far` is the sum of the answers to the steps before: the last step remembers the whole for a request that is
+        /// sent again.
+        async fn purge_job(&self, key: &JobKey, limit: u32, so_far: PurgedJob, audit: &AuditEntry) -> StoreResult<PurgedJob>
         where (|purged| purged.finished);
 
         /// Writes a request into the inbox, as others do with plain SQL, and returns its id. The id of the request is

@@ -27,6 +27,7 @@ mod run_store;
 
 mod answers;
 mod deed;
+mod deleted;
 mod error;
 mod inbox;
 mod job_row;
@@ -47,10 +48,11 @@ use jiff::Timestamp;
 pub use access_store::AccessStore;
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
-    Planned, PlannedRun, Pruned, PurgedJob, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
+    Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};
+pub use deleted::{Pruned, PurgedJob};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
 pub use inbox::{InboxAnswer, InboxRequest, RefusedRequest};
 pub use interceptor::{Call, Interceptor};

@@ -24,6 +24,7 @@ pub(crate) fn job(schedule: &str, policies: &str, created_at: Timestamp) -> Defi
             expression: Some(expression.to_owned()),
             timezone: zone.to_owned(),
             reason: error.to_string(),
+            ..Unschedulable::default()
         })
         .map(|zone| match expression.strip_prefix("once ") {
             Some(at) => Spec::once(at.parse().unwrap(), zone).unwrap(),

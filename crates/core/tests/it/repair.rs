@@ -77,7 +77,12 @@ fn who_rightly_has_no_next_fire_is_left_alone() {
 fn an_error_whose_cause_is_gone_ends_with_a_gap() {
     let mut view = hourly();
     view.job.state = view.job.state.errored("no zone `Mars/Base`", "everbell", at("11:10")).unwrap();
-    let broken = Unschedulable { expression: None, timezone: "Mars/Base".to_owned(), reason: "no".to_owned() };
+    let broken = Unschedulable {
+        expression: None,
+        timezone: "Mars/Base".to_owned(),
+        reason: "no".to_owned(),
+        ..Unschedulable::default()
+    };
     let definition = Definition { spec: Err(broken), ..(*view.job.definition).clone() };
     let still = JobView { job: Job { definition: definition.into(), ..view.job.clone() }, ..view.clone() };
     assert_eq!(needs(&still), None, "nothing can be done before it can be read");

@@ -1,6 +1,6 @@
 //! Deleting a job for good: [`Jobs::purge`].
 
-use everbell_core::store::{JobRef, PurgedJob, StoreResult};
+use everbell_core::store::{JobRef, PurgedJob, StoreError, StoreResult};
 use everbell_core::{Invalid, JobKey};
 
 use super::Facts;
@@ -37,9 +37,15 @@ impl Jobs {
     /// # }
     /// ```
     pub async fn purge(&self, job: impl IntoJobRef) -> StoreResult<PurgedJob> {
+        Ok(self.purge_by_key(job).await?.1)
+    }
+
+    /// Like [`Jobs::purge`], with the key of the job, which nothing but the answer knows afterwards.
+    #[doc(hidden)]
+    pub async fn purge_by_key(&self, job: impl IntoJobRef) -> StoreResult<(JobKey, PurgedJob)> {
         let job = job.into_job_ref()?;
-        if self.context.done_before().await?.is_some() {
-            return Ok(PurgedJob { finished: true, ..PurgedJob::default() });
+        if let Some(deed) = self.context.done_before().await? {
+            return deed.purged.ok_or_else(|| StoreError::not_found("job", name_of(&job)));
         }
         let row = self.context.parts.store.get_job(&job).await?;
         let key = all_versions(&job, &row.job.definition.key)?;
@@ -48,14 +54,21 @@ impl Jobs {
         let audit = self.entry_of_purge(&key, &before);
         let mut purged = PurgedJob::default();
         while !purged.finished {
-            purged = purged.and(self.context.parts.store.purge_job(&key, MAX_PURGED_ROWS, &audit).await?);
+            purged = purged.and(self.context.parts.store.purge_job(&key, MAX_PURGED_ROWS, purged, &audit).await?);
         }
-        Ok(purged)
+        Ok((key, purged))
     }
 
     fn entry_of_purge(&self, key: &JobKey, before: &Facts) -> everbell_core::store::AuditEntry {
         let none = Facts::new();
         self.context.entry("job.purge", format!("job:{key}"), self.context.now(), Some(before), Some(&none))
+    }
+}
+
+fn name_of(job: &JobRef) -> String {
+    match job {
+        JobRef::Key(key) | JobRef::Version(key, _) => key.to_string(),
+        JobRef::Id(id) => id.to_string(),
     }
 }
 

@@ -73,7 +73,8 @@ impl Runs {
         self.context.parts.store.list_gaps(filter, page).await
     }
 
-    /// Cancels a pending run at once; asks the handler of a running one to stop.
+    /// Cancels a pending run at once, also one that waits for another attempt; asks the handler of a running one to stop. If
+    /// that attempt ends in another way, because its instance is lost for example, the run is canceled instead of retried.
     pub async fn cancel(&self, run: RunId) -> StoreResult<Canceled> {
         let Context { parts, actor, .. } = &self.context;
         let found = parts.store.get_run(run).await?;

@@ -112,9 +112,14 @@ async fn supervise(
         let (run, lease) = (run.clone(), lease.clone());
         // The call is inside of the task, so a handler that panics before its first await is caught too.
         let span = run.span().clone();
+        let inflight = Arc::clone(&shared.inflight);
         let handler = async move {
             // The last look at the clock: an instance may have stood still since the claim was answered.
-            if lease.is_nearly_over() { None } else { Some(action(run).await) }
+            if lease.is_nearly_over() {
+                return None;
+            }
+            inflight.called((run.id(), run.attempt()));
+            Some(action(run).await)
         };
         Handler(tokio::spawn(handler.instrument(span)))
     };

@@ -94,7 +94,7 @@ impl Heartbeat {
             return Ok(());
         }
         let recorded = store.record(&orphans, now).await?;
-        let runs = recorded.iter().filter(|recorded| matches!(recorded, Recorded::Applied { .. })).count();
+        let runs = recorded.iter().filter(|recorded| **recorded != Recorded::LeaseLost).count();
         if runs > 0 {
             warn!(runs, "released runs that were leased to this instance but never started");
             signals.claim.notify_one();

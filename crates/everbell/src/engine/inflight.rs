@@ -34,6 +34,8 @@ pub(crate) struct Inflight {
     capacity: u32,
     runs: Mutex<BTreeMap<Attempt, Entry>>,
     left: Notify,
+    /// Notified when a handler is called, and when one has ended.
+    changed: Notify,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,8 @@ struct Entry {
     supervisor: Option<AbortHandle>,
     /// The buffer that its handler prints into.
     prints: Option<Printing>,
+    /// Whether the handler was called.
+    called: bool,
     /// Whether the handler has ended and its outcome waits to be recorded.
     ended: bool,
 }
@@ -96,7 +100,7 @@ impl Rooms {
 
 impl Inflight {
     pub(super) fn new(capacity: u32) -> Inflight {
-        Inflight { capacity, runs: Mutex::default(), left: Notify::new() }
+        Inflight { capacity, runs: Mutex::default(), left: Notify::new(), changed: Notify::new() }
     }
 
     fn runs(&self) -> MutexGuard<'_, BTreeMap<Attempt, Entry>> {
@@ -143,6 +147,7 @@ impl Inflight {
             on_lease_loss,
             supervisor: None,
             prints: None,
+            called: false,
             ended: false,
         };
         self.runs().insert((claim.run.id, claim.run.attempt), entry);
@@ -205,11 +210,31 @@ impl Inflight {
         }
     }
 
+    /// Its handler is called now.
+    pub(super) fn called(&self, attempt: Attempt) {
+        if let Some(entry) = self.runs().get_mut(&attempt) {
+            entry.called = true;
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Resolves when every handler was called, or has ended without that.
+    pub(crate) async fn all_called(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.runs().values().all(|entry| entry.called || entry.ended) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Its handler has ended.
     pub(super) fn ended(&self, attempt: Attempt) {
         if let Some(entry) = self.runs().get_mut(&attempt) {
             entry.ended = true;
         }
+        self.changed.notify_waiters();
     }
 
     /// Its outcome is recorded, or will never be.

@@ -17,8 +17,10 @@ mod drive;
 mod executor;
 mod heartbeat;
 mod inflight;
+mod locked_jobs;
 mod options;
 mod outage;
+mod outcome_group;
 mod output_saver;
 mod pauses;
 mod planner;
@@ -83,7 +85,7 @@ pub(crate) struct Shared {
     pub(crate) events: Events,
     pub(crate) instance: InstanceId,
     pub(crate) started_at: Timestamp,
-    pub(crate) inflight: Inflight,
+    pub(crate) inflight: Arc<Inflight>,
     pub(crate) claims: Claims,
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
@@ -143,7 +145,7 @@ impl Engine {
         let started_at = clock.now();
         let (done, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
-            inflight: Inflight::new(options.concurrency),
+            inflight: Arc::new(Inflight::new(options.concurrency)),
             claims: Claims::default(),
             instance: InstanceId::new(started_at, random()),
             store,

@@ -80,11 +80,11 @@ impl Step for Pruner {
             requests: earlier(now, REQUEST_RETENTION),
         };
         let pruned = self.shared.store.prune(before, MAX_PRUNED_ROWS).await?;
-        let Pruned { runs, gaps, audit, answers, jobs } = pruned;
-        if runs + gaps + audit + answers + jobs > 0 {
-            info!(runs, gaps, audit, answers, jobs, "pruned");
+        let Pruned { runs, gaps, audit, answers, jobs, inbox } = pruned;
+        if pruned != Pruned::default() {
+            info!(runs, gaps, audit, answers, jobs, inbox, "pruned");
         }
-        let more = [runs, gaps, audit, answers, jobs].contains(&u64::from(MAX_PRUNED_ROWS));
+        let more = [runs, gaps, audit, answers, jobs, inbox].contains(&u64::from(MAX_PRUNED_ROWS));
         Ok(Wait::For(if more { BATCH_PAUSE } else { PRUNE_INTERVAL }))
     }
 

@@ -122,18 +122,18 @@ impl Reaper {
         let Shared { store, events, signals, .. } = &*self.shared;
         let recorded = store.record(lost, now).await?;
         for (transition, recorded) in lost.iter().zip(recorded) {
-            let Recorded::Applied { consecutive_failures } = recorded else { continue };
-            let run = store.get_run(transition.run_id).await.ok();
-            let retry_at = match transition.to {
-                Next::Retry { not_before, .. } => Some(not_before),
-                Next::Finish { .. } => None,
+            let (consecutive_failures, retry_at) = match (recorded, &transition.to) {
+                (Recorded::LeaseLost, _) => continue,
+                (Recorded::Applied { .. }, Next::Retry { not_before, .. }) => (0, Some(*not_before)),
+                (Recorded::Applied { consecutive_failures }, Next::Finish { .. }) => (consecutive_failures, None),
+                (Recorded::Canceled { .. }, _) => (0, None),
             };
+            let run = store.get_run(transition.run_id).await.ok();
             events.publish(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of), retry_at });
             if let Some(at) = retry_at {
                 signals.claim_at(at);
             }
             if consecutive_failures > 0
-                && retry_at.is_none()
                 && let Some(run) = run
                 && let (Some(job), Some(key)) = (run.job_id, &run.job_key)
             {

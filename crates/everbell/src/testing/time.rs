@@ -59,7 +59,8 @@ impl TestBell {
         self.crashed = true;
     }
 
-    /// Lets time pass until this job fires, and crashes the instance while its handler works.
+    /// Lets time pass until this job fires, and crashes the instance while its handler works: the handler has begun, and
+    /// what it did is done, but nothing of it is recorded. One that does not wait for anything has come to its end.
     pub async fn crash_during(&mut self, job: &str) {
         let key = JobKey::new(job).unwrap_or_else(|error| panic!("{error}"));
         let row = self.store.get_job(&JobRef::Key(key)).await.unwrap_or_else(|error| panic!("{error}"));
@@ -69,6 +70,12 @@ impl TestBell {
         self.set_time(next);
         self.engine.planner.step().await.unwrap_or_else(|error| panic!("{error}"));
         self.engine.claimer.step().await.unwrap_or_else(|error| panic!("{error}"));
+        let called = tokio::time::timeout(HANDLER_TIMEOUT, self.engine.shared.inflight.all_called()).await;
+        assert!(called.is_ok(), "the handler of job `{job}` was not called");
+        // It goes on as far as it can without a wait.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
         self.crash();
     }
 

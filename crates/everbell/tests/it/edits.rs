@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use everbell::core::cron::{Dst, DstFold, DstGap};
+use everbell::core::store::{AuditEntry, Origin};
+use everbell::core::{Definition, JobId, Unschedulable, change};
 use everbell::testing::TestBell;
-use everbell::{Everbell, JobStatus, Overlap, Payload, Schedule, StoreError, TypedTarget};
+use everbell::{Everbell, JobKey, JobStatus, Overlap, Payload, Schedule, StoreError, TypedTarget};
 
 use crate::given::nothing;
 
@@ -98,4 +101,44 @@ async fn an_impossible_edit_is_refused_with_every_problem() {
     let stale = edit().payload(1).if_revision(99).await.unwrap_err();
     assert!(matches!(stale, StoreError::Stale { .. }), "{stale}");
     assert_eq!(test.jobs().get("a").await.unwrap().version(), 1);
+}
+
+#[tokio::test]
+async fn an_edit_that_repairs_a_schedule_keeps_its_bounds_and_its_rules_for_clock_changes() {
+    let test = given(job()).await;
+    let model = (*test.jobs().get("a").await.unwrap().job.definition).clone();
+    let dst = Dst { gap: DstGap::Skip, fold: DstFold::Both };
+    let bounds = ["2027-02-01T00:00:00Z", "2030-01-01T00:00:00Z"].map(|at| at.parse().ok());
+    let broken = Unschedulable {
+        expression: Some("30 2 * * *".to_owned()),
+        timezone: "Mars/Base".to_owned(),
+        dst,
+        start_at: bounds[0],
+        end_at: bounds[1],
+        reason: "unknown time zone".to_owned(),
+        ..Unschedulable::default()
+    };
+    let id = JobId::new(test.now(), [7; 10]);
+    let definition = Definition { id, key: JobKey::new("broken").unwrap(), spec: Err(broken), ..model };
+    let entry = AuditEntry {
+        id: id.as_uuid(),
+        at: test.now(),
+        actor: "ana".to_owned(),
+        action: "job.create".to_owned(),
+        object: "job:broken".to_owned(),
+        reason: None,
+        before: None,
+        after: None,
+        request: None,
+        origin: Origin::default(),
+    };
+    test.bell().store().create_job(&change::create(definition), &entry).await.unwrap();
+
+    let refused = test.jobs().edit("broken").description("new").await.unwrap_err().to_string();
+    assert!(refused.contains("timezone") && refused.contains("Mars/Base"), "{refused}");
+    let after = test.jobs().edit("broken").tz("Europe/Paris").await.unwrap();
+    let spec = after.current().job.definition.spec.clone().unwrap();
+    assert_eq!((spec.zone().name(), spec.dst()), ("Europe/Paris", dst));
+    assert_eq!([spec.start_at(), spec.end_at()], bounds);
+    assert_eq!(after.next_run_at().unwrap().to_string(), "2027-02-01T01:30:00Z");
 }

@@ -78,12 +78,17 @@ async fn a_failure_may_have_a_code_and_details() {
     async fn impossible() -> Result<(), RunError> {
         Err(RunError::fail("No Recipients", "nobody is there"))
     }
+    async fn reserved() -> Result<(), RunError> {
+        Err(RunError::fail("lost", "the parcel is lost"))
+    }
     async fn unstorable() -> Result<(), RunError> {
         Err(RunError::fail("odd", "see the details").details("\0"))
     }
     assert_eq!(said(&perform(own, ()).await), r#"no_recipients: nobody is there {"org":7}"#);
     let wanted = "handler_error: nobody is there (with the impossible failure code `No Recipients`)";
     assert_eq!(said(&perform(impossible, ()).await), wanted);
+    let wanted = "handler_error: the parcel is lost (with the reserved failure code `lost`)";
+    assert_eq!(said(&perform(reserved, ()).await), wanted);
     let wanted = "odd: see the details (its details cannot be stored: the character \\u0000, which no database keeps, at byte 7)";
     assert_eq!(said(&perform(unstorable, ()).await), wanted);
 }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use everbell::{Everbell, JobStatus, Payload, State, StoreError};
+use everbell::{Everbell, JobStatus, Payload, Schedule, State, StoreError};
 use everbell_store::testing::{TestDatabase, execute};
+use serde_json::json;
 
 use crate::given::{trail, within};
 
@@ -98,6 +99,65 @@ async fn plain_sql_on_postgres() {
     Box::pin(two_engines_answer(database.url(), WANTED, ROLLED_BACK, REFUSED)).await;
 }
 
+/// A batch in which bad requests stand between good ones: each gets its answer, and none keeps the others waiting.
+async fn bad_ones_between_good_ones(url: &str, batch: &'static str, refusals: usize) {
+    let users = Users::default();
+    let damaged = bell(url, &users).await;
+    damaged
+        .jobs()
+        .create(Schedule::cron("damaged", "@daily").target("remind").payload(json!({ "user": 1 })))
+        .await
+        .unwrap();
+    drop(damaged);
+    execute(url, "update everbell.jobs set policies = '{' where job_key = 'damaged'").await;
+    execute(url, batch).await;
+    // Another one, which has not read the job before.
+    let bell = bell(url, &users).await;
+    let steps = async {
+        until(|| async { users.0.lock().unwrap().len() >= 4 }).await;
+        until(|| async { bell.store().open_inbox(10).await.unwrap().is_empty() }).await;
+    };
+    within(bell.run_until(steps)).await.unwrap();
+    let mut users = users.0.lock().unwrap().clone();
+    users.sort_unstable();
+    assert_eq!(users, [200, 201, 202, 203], "each once");
+    let refused = bell.jobs().refused_requests(10).await.unwrap();
+    let told: Vec<_> = refused.iter().rev().map(|refused| refused.reason.as_str()).collect();
+    assert_eq!(told.len(), refusals, "{told:?}");
+    assert!(told[0].contains("stored data cannot be read"), "{told:?}");
+    assert!(told[1].contains("cronExpression"), "{told:?}");
+    assert!(told[2].contains("target") && !told[2].contains("unknown"), "{told:?}");
+    assert!(told.iter().skip(3).all(|told| told.contains("payload")), "{told:?}");
+    // No instance serves it, and none may ever have: an instance that does may come.
+    let later = bell.jobs().get("fax-1").await.unwrap();
+    assert_eq!((later.status(), later.job.definition.target.as_str()), (JobStatus::Active, "fax"));
+}
+
+const BETWEEN: &str = r#"
+select everbell.enqueue('remind', '{"user": 200}');
+select everbell.enqueue('remind', '{"user": 666}', null, 'damaged');
+select everbell.enqueue('remind', '{"user": 201}');
+select everbell.schedule('broken', '61 8 * * *', 'remind', 'Europe/Paris', '{"user": 9}');
+select everbell.enqueue('remind', '{"user": 202}');
+select everbell.enqueue('fax', '{"user": 7}', null, 'fax-1');
+select everbell.enqueue('no such label', '{"user": 9}');
+select everbell.enqueue('remind', '{"user": 203}')"#;
+
+#[tokio::test]
+async fn bad_requests_between_good_ones_on_postgres() {
+    let database = TestDatabase::create().await;
+    Box::pin(bad_ones_between_good_ones(database.url(), BETWEEN, 3)).await;
+}
+
+#[tokio::test]
+async fn bad_requests_between_good_ones_on_sqlite() {
+    let folder = std::env::temp_dir().join(format!("everbell-bad-inbox-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let url = format!("sqlite:{}", folder.join("everbell.db").display());
+    Box::pin(bad_ones_between_good_ones(&url, SQLITE_BETWEEN, 4)).await;
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[tokio::test]
 async fn plain_sql_in_another_schema() {
     let database = TestDatabase::empty().await;
@@ -124,6 +184,18 @@ const SQLITE_REFUSED: &str = r#"
 insert into everbell_inbox (target, payload, key) values ('remind', '{"user":8}', 'later');
 insert into everbell_inbox (target, payload, key, cron, timezone) values ('remind', '{"user":9}', 'broken', '0 8 * * *', 'Europe/Pari');
 insert into everbell_inbox (target, payload) values ('remind', '{"name":"Ana"}')"#;
+
+const SQLITE_BETWEEN: &str = r#"
+insert into everbell_inbox (target, payload, key, cron, timezone) values
+  ('remind', '{"user":200}', null, null, null),
+  ('remind', '{"user":666}', 'damaged', null, null),
+  ('remind', '{"user":201}', null, null, null),
+  ('remind', '{"user":9}', 'broken', '61 8 * * *', 'Europe/Paris'),
+  ('remind', '{"user":202}', null, null, null),
+  ('fax', '{"user":7}', 'fax-1', null, null),
+  ('no such label', '{"user":9}', null, null, null),
+  ('remind', cast(x'7b2275736572223aff7d' as text), null, null, null),
+  ('remind', '{"user":203}', null, null, null)"#;
 
 #[tokio::test]
 async fn plain_sql_on_sqlite() {

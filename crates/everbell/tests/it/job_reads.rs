@@ -183,6 +183,7 @@ async fn slots_of_an_errored_job_are_errored_and_then_a_gap() {
         expression: Some("0 * * * *".to_owned()),
         timezone: "Mars/Base".to_owned(),
         reason: "`Mars/Base` is no zone".to_owned(),
+        ..Unschedulable::default()
     };
     let definition = Definition {
         id: JobId::new(time("06:00"), [7; 10]),

@@ -1,6 +1,6 @@
 //! `TestBell`: outages, slow handlers, skips and gaps, single handlers, and a real database.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use everbell::testing::{GapReason, RunSetup, TestBell};
@@ -86,6 +86,28 @@ async fn a_crash_may_be_followed_by_an_outage() {
     assert_eq!(ran.runs()[0].failure.as_ref().map(|failure| failure.code.as_str()), Some("lost"));
     test.advance_to("2027-01-01T04:30:00Z").await;
     assert_eq!(test.assert_ran("job").await.runs().last().unwrap().status, RunStatus::Succeeded);
+}
+
+#[tokio::test]
+async fn a_crash_comes_while_the_handler_works() {
+    let steps: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let seen = Arc::clone(&steps);
+    let handler = move || {
+        let seen = Arc::clone(&seen);
+        async move {
+            seen.lock().unwrap().push("begun");
+            tokio::task::yield_now().await;
+            seen.lock().unwrap().push("charged the card");
+            std::future::pending::<()>().await;
+        }
+    };
+    let job = Schedule::cron("job", "0 * * * *").target("work").timeout(Duration::from_mins(2));
+    let mut test = TestBell::start(app().target("work", handler).schedule(job), "2027-01-01T00:30:00Z").await;
+    test.crash_during("job").await;
+    assert_eq!(*steps.lock().unwrap(), ["begun", "charged the card"]);
+    test.advance_by(Duration::from_mins(2)).await;
+    test.assert_ran("job").await.times(1).failed_with("lost");
+    assert_eq!(steps.lock().unwrap().len(), 2, "it ended with its process");
 }
 
 #[tokio::test]

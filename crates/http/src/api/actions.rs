@@ -290,9 +290,9 @@ pub(crate) async fn purge(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.body(PURGE);
     let job = request.job()?;
     let jobs = request.jobs_because(form.text("reason"));
-    let job_key = request.jobs().get(&job).await?.job.definition.key.to_string();
-    let everbell::PurgedJob { versions, runs, gaps, .. } = jobs.purge(job).await?;
-    ApiResponse::ok(&wire::PurgedJob { job_key, versions, runs, gaps })
+    // Not read before: a request that is sent again finds no job, and is answered from what it did.
+    let (job_key, everbell::PurgedJob { versions, runs, gaps, .. }) = jobs.purge_by_key(job).await?;
+    ApiResponse::ok(&wire::PurgedJob { job_key: job_key.to_string(), versions, runs, gaps })
 }
 
 /// A time of the body, read in the zone of the job, or of the org that is meant.

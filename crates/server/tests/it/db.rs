@@ -217,7 +217,7 @@ fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
     assert_eq!(server.get("/audit").expect(200)["items"].as_array().unwrap().len(), entries, "nothing was deleted yet");
 
     let told = document(&done(folder, &with(&["prune", "--older-than", "1h", "--yes", "--json"])));
-    assert_eq!(keys(&told), ["auditEntries", "before", "dryRun", "gaps", "jobs", "runs"]);
+    assert_eq!(keys(&told), ["auditEntries", "before", "dryRun", "gaps", "inboxRequests", "jobs", "runs"]);
     assert_eq!((&told["runs"], &told["auditEntries"], &told["dryRun"]), (&json!(0), &json!(entries), &json!(false)));
     assert_eq!(server.get("/runs").expect(200)["items"].as_array().unwrap().len(), 3, "what is young stays");
     let trail = server.get("/audit").expect(200);

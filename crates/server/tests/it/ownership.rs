@@ -30,11 +30,9 @@ fn an_edit_of_a_declared_job_survives_a_restart_and_can_be_taken_back() {
     server.post("/jobs/key:mine/restore-declaration", &json!({})).problem(400, "InvalidInput");
     let edited = jobs(&server, &["new-version", "mine", "--cron", "0 9 * * *"]);
     assert_eq!(edited.code, Some(0), "{}", edited.stderr);
-    assert!(
-        edited.stderr.starts_with("warning: this job is declared in the configuration file of everbell"),
-        "{}",
-        edited.stderr
-    );
+    let told = "warning: this job is declared in the configuration file of everbell; the change stays until";
+    assert!(edited.stderr.starts_with(told), "{}", edited.stderr);
+    assert_eq!(edited.stderr.matches("this job is declared").count(), 1, "once: {}", edited.stderr);
 
     let (token, folder) = (server.token.clone(), server.take_folder());
     let mut server = Server::in_folder(folder, &[], &[]);

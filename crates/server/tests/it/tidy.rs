@@ -128,6 +128,12 @@ fn sql_reads_no_clock_and_no_zone() {
 }
 
 #[test]
+fn sql_names_the_columns_that_it_returns() {
+    let statements = with_extension("sql").filter(|file| sql::is_statement(&file.path));
+    assert_tidy(&statements.flat_map(|file| sql::stars(&file.path, &file.text)).collect::<Vec<_>>());
+}
+
+#[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
     assert!(crate_manifests().count() >= 10, "the workspace has ten crates");
     assert_tidy(&crate_manifests().filter_map(|file| manifest::lints(&file.path, &file.text)).collect::<Vec<_>>());

@@ -1,7 +1,7 @@
 //! The inbox: requests that others write with plain SQL are answered once.
 
 use everbell_core::enqueue;
-use everbell_core::store::{InboxAnswer, InboxRequest, JobFilter, RefusedRequest, StoreResult};
+use everbell_core::store::{InboxAnswer, InboxRequest, JobFilter, PurgedJob, RefusedRequest, StoreResult};
 
 use super::Fresh;
 use super::given::{assert_refused, at, audit, job_at, job_id};
@@ -90,11 +90,46 @@ pub async fn answered_requests_are_pruned_with_the_history(fresh: Fresh) {
         answer(&world, id, &InboxAnswer::Refuse("no".to_owned()), now).await.unwrap();
     }
     world.store.write_inbox(&request("open")).await.unwrap();
-    prune(&world, at("02:00"), 100).await.unwrap();
+    assert_eq!(prune(&world, at("02:00"), 100).await.unwrap().inbox, 1);
     assert_eq!(world.store.refused_inbox(10).await.unwrap().len(), 1);
-    prune(&world, at("2026-11-17T00:00:00Z"), 100).await.unwrap();
+    assert_eq!(prune(&world, at("2026-11-17T00:00:00Z"), 100).await.unwrap().inbox, 1);
     assert_eq!(world.store.refused_inbox(10).await.unwrap().len(), 0);
     assert_eq!(world.store.open_inbox(10).await.unwrap().len(), 1, "one without an answer stays");
+}
+
+pub async fn no_more_answered_requests_are_pruned_than_the_limit_and_they_are_counted(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for _ in 0..5 {
+        let id = world.store.write_inbox(&request("remind")).await.unwrap();
+        answer(&world, id, &InboxAnswer::Refuse("no".to_owned()), "01:00").await.unwrap();
+    }
+    let mut rounds = Vec::new();
+    for _ in 0..4 {
+        rounds.push(prune(&world, at("02:00"), 2).await.unwrap().inbox);
+    }
+    assert_eq!(rounds, [2, 2, 1, 0]);
+}
+
+pub async fn a_purge_removes_the_payloads_of_the_requests_for_its_job(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let write = async |key: &str| {
+        let request = InboxRequest { key: Some(key.to_owned()), ..request("remind") };
+        world.store.write_inbox(&request).await.unwrap()
+    };
+    let (private, other, open) = (write("private").await, write("other").await, write("private").await);
+    answer(&world, private, &create("private"), "01:00").await.unwrap();
+    answer(&world, other, &InboxAnswer::Refuse("no".to_owned()), "01:00").await.unwrap();
+    let again = write("private").await;
+    answer(&world, again, &InboxAnswer::Refuse("its key is taken".to_owned()), "01:10").await.unwrap();
+    let entry = audit("job.purge", "job:private", at("01:20"));
+    let key = everbell_core::JobKey::new("private").unwrap();
+    assert!(world.store.purge_job(&key, 100, PurgedJob::default(), &entry).await.unwrap().finished);
+    let refused = world.store.refused_inbox(10).await.unwrap();
+    let payloads: Vec<_> =
+        refused.iter().map(|refused| (refused.request.id, refused.request.payload.is_some())).collect();
+    assert_eq!(payloads, [(again, false), (other, true)]);
+    let waiting = world.store.open_inbox(10).await.unwrap();
+    assert_eq!((waiting[0].id, waiting[0].payload.is_some()), (open, true), "it is about the next job of this key");
 }
 
 pub async fn one_of_many_answers_a_request(fresh: Fresh) {

@@ -181,7 +181,11 @@ pub async fn a_schedule_that_cannot_be_read_keeps_its_text(fresh: Fresh) {
     let broken = Unschedulable {
         expression: Some("0 9 * * *".to_owned()),
         timezone: "Mars/Olympus_Mons".to_owned(),
+        dst: Dst { gap: DstGap::Skip, fold: DstFold::Both },
+        start_at: Some(at("01:00")),
+        end_at: Some(at("2030-01-01T00:00:00Z")),
         reason: "`Mars/Olympus_Mons` is not a time zone".to_owned(),
+        ..Unschedulable::default()
     };
     let mut new = change::create(Definition { spec: Err(broken), ..job("daily", "0 9 * * *") });
     new.timer.as_mut().unwrap().next_run_at = Some(at("09:00"));
@@ -190,6 +194,8 @@ pub async fn a_schedule_that_cannot_be_read_keeps_its_text(fresh: Fresh) {
     let broken = read.job.definition.spec.clone().unwrap_err();
     assert_eq!((broken.expression.as_deref(), broken.timezone.as_str()), (Some("0 9 * * *"), "Mars/Olympus_Mons"));
     assert!(!broken.reason.is_empty());
+    assert_eq!(broken.dst, Dst { gap: DstGap::Skip, fold: DstFold::Both });
+    assert_eq!((broken.start_at, broken.end_at), (Some(at("01:00")), Some(at("2030-01-01T00:00:00Z"))));
     assert_eq!(
         read.timer.unwrap().next_run_at,
         Some(at("09:00")),

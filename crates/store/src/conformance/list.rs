@@ -305,13 +305,6 @@ macro_rules! conformance_cases {
                 held_runs_start_one_at_a_time_however_many_ask,
                 a_lease_is_extended_or_lost_but_not_both,
             }
-            races {
-                a_pause_that_races_with_the_planner,
-                a_retirement_that_races_with_the_planner,
-                new_versions_that_race_with_the_planner,
-                runs_by_hand_that_race_with_the_planner,
-                reschedules_that_race_with_the_planner,
-            }
             faults {
                 a_failure_before_the_verb_changes_nothing_and_one_after_it_everything,
                 an_engine_whose_nth_call_fails_loses_and_doubles_nothing,

@@ -1,6 +1,7 @@
-//! The cases about declarations, orgs, lost runs, pauses, purges, queues, versions and sessions, for the list of all cases.
+//! The cases about declarations, orgs, lost runs, pauses, purges, queues, races, versions and sessions, for the list of all
+//! cases.
 
-/// Adds the cases about declarations, orgs, lost runs, pauses, purges, queues, versions and sessions to those that it is
+/// Adds the cases about declarations, orgs, lost runs, pauses, purges, queues, races, versions and sessions to those that it is
 /// given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
@@ -18,6 +19,8 @@ macro_rules! conformance_cases_of_orgs {
                 earlier_attempts_are_remembered_in_their_order,
                 a_run_in_its_first_attempt_has_no_earlier_one,
                 a_canceled_run_keeps_its_earlier_attempts,
+                a_lost_run_that_waits_for_its_retry_is_canceled_at_once,
+                a_run_that_was_asked_to_stop_is_canceled_instead_of_retried,
                 a_claim_that_is_given_back_is_no_attempt,
                 a_lost_run_is_retried_and_its_old_instance_can_write_nothing,
                 a_lost_run_follows_the_policies_of_its_own_version,
@@ -40,6 +43,8 @@ macro_rules! conformance_cases_of_orgs {
                 a_request_whose_key_is_taken_stays_open,
                 refused_requests_are_listed_latest_first,
                 answered_requests_are_pruned_with_the_history,
+                no_more_answered_requests_are_pruned_than_the_limit_and_they_are_counted,
+                a_purge_removes_the_payloads_of_the_requests_for_its_job,
                 one_of_many_answers_a_request,
             }
             purge {
@@ -140,6 +145,15 @@ macro_rules! conformance_cases_of_orgs {
                 the_backlog_of_an_org_starves_nobody,
                 an_org_update_that_makes_runs_is_stopped_and_no_other,
                 orgs_that_a_job_cannot_fire_for_are_one_entry,
+            }
+            races {
+                a_pause_that_races_with_the_planner,
+                a_retirement_that_races_with_the_planner,
+                new_versions_that_race_with_the_planner,
+                runs_by_hand_that_race_with_the_planner,
+                reschedules_that_race_with_the_planner,
+                a_purge_that_races_with_the_start_of_a_run,
+                a_purge_that_races_with_a_run_by_hand,
             }
             org_model {
                 random_lives_of_orgs_are_those_of_the_model,

@@ -2,8 +2,10 @@
 
 use everbell_core::change::{self, Edit, JobView};
 use everbell_core::settle::{Next, Outcome, Transition, settle};
-use everbell_core::store::{Claim, Recorded, RunFilter};
-use everbell_core::{EarlierAttempt, Failure, FailureCode, OnLost, OutputSoFar, Policies, PolicyValues, RunStatus};
+use everbell_core::store::{Canceled, Claim, Recorded, RunFilter};
+use everbell_core::{
+    EarlierAttempt, Failure, FailureCode, JobStatus, OnLost, OutputSoFar, Policies, PolicyValues, RunStatus,
+};
 use jiff::Timestamp;
 
 use super::Fresh;
@@ -89,6 +91,51 @@ pub async fn a_canceled_run_keeps_its_earlier_attempts(fresh: Fresh) {
     let claims = world.start(at("03:02")).await;
     world.finish(&claims, &canceled(), at("03:03")).await;
     assert_eq!(world.run(claims[0].run.id).await.earlier_attempts.len(), 1, "while it was at work");
+}
+
+pub async fn a_lost_run_that_waits_for_its_retry_is_canceled_at_once(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let first = running(&world).await;
+    reap(&world, at("01:10")).await;
+    let entry = audit("run.cancel", "run", at("01:10"));
+    let canceled = world.store.cancel_run(first.run.id, "ana", at("01:10"), &entry).await.unwrap();
+    assert_eq!(canceled, Canceled::AtOnce);
+    let run = world.run(first.run.id).await;
+    assert_eq!((run.status, run.failure.unwrap().code), (RunStatus::Canceled, FailureCode::CANCELED));
+    assert_eq!(run.earlier_attempts, [earlier(1, FailureCode::LOST, "01:10", true)]);
+    assert_eq!(world.start(at("02:10")).await.len(), 0);
+}
+
+/// Whatever ends its attempt: nobody has to wait for another one, which would be stopped as it begins.
+pub async fn a_run_that_was_asked_to_stop_is_canceled_instead_of_retried(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (hour, outcome) in [Outcome::Lost(None), failure(), shut_down()].into_iter().enumerate() {
+        let time = |minute: &str| at(&format!("0{}:{minute}", hour + 1));
+        let once = with(job(&format!("once-{hour}"), &format!("once 0{}:00", hour + 1)), |values| {
+            values.max_attempts = 3;
+            values.on_lost = OnLost::Retry;
+        });
+        world.create(once).await;
+        world.plan(time("00")).await;
+        let claims = world.start(time("00")).await;
+        let run = claims[0].run.id;
+        let output = OutputSoFar::new(run, 1, "so far\n").unwrap();
+        world.store.save_outputs(&[output]).await.unwrap();
+        let entry = audit("run.cancel", "run", time("01"));
+        let asked = world.store.cancel_run(run, "ben", time("01"), &entry).await.unwrap();
+        assert_eq!(asked, Canceled::Requested, "{outcome:?}");
+        let recorded = world.finish(&claims, &outcome, time("02")).await;
+        assert_eq!(recorded, [Recorded::Canceled { by: "ben".to_owned() }], "{outcome:?}");
+        let ended = world.run(run).await;
+        assert_eq!((ended.status, ended.finished_at), (RunStatus::Canceled, Some(time("02"))), "{outcome:?}");
+        assert_eq!(ended.failure.unwrap().message, "canceled by ben");
+        assert_eq!((ended.attempt, ended.earlier_attempts.len(), ended.cancel_by), (1, 1, None), "{outcome:?}");
+        assert_eq!(ended.output.as_deref(), Some("so far\n"), "{outcome:?}");
+        assert_eq!(world.start(time("59")).await.len(), 0, "{outcome:?}");
+        let row = world.get(&format!("once-{hour}")).await;
+        assert_eq!(row.job.state.status, JobStatus::Retired, "{outcome:?}: its only run has ended");
+        assert_eq!(row.job.state.consecutive_failures, 0, "{outcome:?}");
+    }
 }
 
 pub async fn a_claim_that_is_given_back_is_no_attempt(fresh: Fresh) {

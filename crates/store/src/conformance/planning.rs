@@ -173,6 +173,7 @@ pub async fn a_stored_schedule_in_an_unknown_zone_errors(fresh: Fresh) {
         expression: Some("0 * * * *".to_owned()),
         timezone: "Mars/Olympus_Mons".to_owned(),
         reason: "unknown zone".to_owned(),
+        ..everbell_core::Unschedulable::default()
     };
     let definition = everbell_core::Definition { spec: Err(broken), ..job("broken", "0 * * * *") };
     let mut new = everbell_core::change::create(definition);

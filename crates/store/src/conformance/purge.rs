@@ -15,7 +15,7 @@ const TOMORROW: &str = "2026-11-16T12:00:00Z";
 
 async fn purge(world: &World, key: &str, limit: u32) -> StoreResult<PurgedJob> {
     let entry = audit("job.purge", &format!("job:{key}"), at("20:00"));
-    world.store.purge_job(&JobKey::new(key).unwrap(), limit, &entry).await
+    world.store.purge_job(&JobKey::new(key).unwrap(), limit, PurgedJob::default(), &entry).await
 }
 
 async fn keys(world: &World) -> Vec<String> {

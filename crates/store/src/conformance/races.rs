@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use everbell_core::change::{self, Edit, JobView};
-use everbell_core::plan::Missed;
-use everbell_core::store::{Changed, JobFilter, Planned};
-use everbell_core::{JobStatus, Overlap, RunStatus};
+use everbell_core::plan::{Missed, RunNow};
+use everbell_core::store::{Changed, JobFilter, Planned, PurgedJob, StoreError, StoreResult};
+use everbell_core::{JobKey, JobStatus, Overlap, RunStatus};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Fresh;
 use super::checkers::{Snapshot, assert_sound};
 use super::dice::Dice;
-use super::given::{at, job, job_id, with};
-use super::world::{World, success};
+use super::given::{at, audit, by_hand, job, job_id, org, org_id, per_org, with};
+use super::world::{World, by_key, success};
 
 const ROUNDS: u32 = 40;
 
@@ -151,4 +151,67 @@ pub async fn reschedules_that_race_with_the_planner(fresh: Fresh) {
         finish_all(world, minute(round * 2 + 2)).await;
     }
     assert_sound(&*world.store).await;
+}
+
+/// Deletes a job, at about the same time as something else happens.
+fn purge(world: &World, key: &str, seed: u64, now: Timestamp) -> tokio::task::JoinHandle<StoreResult<PurgedJob>> {
+    let (world, key) = (world.clone(), JobKey::new(key).unwrap());
+    tokio::spawn(async move {
+        Dice::new(seed).dawdle().await;
+        let entry = audit("job.purge", &format!("job:{key}"), now);
+        world.store.purge_job(&key, 100, PurgedJob::default(), &entry).await
+    })
+}
+
+pub async fn a_purge_that_races_with_the_start_of_a_run(fresh: Fresh) {
+    let worlds = two_worlds(&fresh).await;
+    let world = &worlds[0];
+    for round in 0..ROUNDS {
+        let key = format!("job-{round}");
+        let now = minute(round + 1);
+        world.create(job(&key, &format!("once {now}"))).await;
+        world.plan(now).await;
+        let purging = purge(&worlds[1], &key, !u64::from(round), now);
+        Dice::new(u64::from(round)).dawdle().await;
+        let claims = world.start(now).await;
+        match purging.await.unwrap() {
+            Ok(purged) => {
+                assert!(purged.finished, "round {round}");
+                assert_eq!((claims.len(), world.runs().await.len()), (0, 0), "round {round}: its run went with it");
+            }
+            Err(StoreError::Conflict { .. }) => {
+                assert_eq!(claims.len(), 1, "round {round}: it is refused because of the run");
+                assert_eq!(world.get(&key).await.job.state.status, JobStatus::Active);
+                world.finish(&claims, &success(), now).await;
+                purge(world, &key, 0, now).await.unwrap().unwrap();
+            }
+            Err(other) => panic!("round {round}: {other}"),
+        }
+        let left = world.store.expired_leases(at("2027-01-01T00:00:00Z"), 10).await.unwrap();
+        assert_eq!(left, [], "round {round}: a run at work without a job");
+    }
+}
+
+/// For an org that has no timer yet: only the job itself is between such a run and a purge.
+pub async fn a_purge_that_races_with_a_run_by_hand(fresh: Fresh) {
+    let worlds = two_worlds(&fresh).await;
+    let world = &worlds[0];
+    world.put(&[org("acme", "UTC")], at("00:00")).await;
+    for round in 0..ROUNDS {
+        let (key, now) = (format!("job-{round}"), minute(round + 1));
+        world.create(per_org(job(&key, "0 8 * * *"))).await;
+        let purging = purge(&worlds[1], &key, !u64::from(round), now);
+        Dice::new(u64::from(round)).dawdle().await;
+        let request = RunNow { id: by_hand(now, &key), actor: "ana", payload: None, overlap: None };
+        let decide = |view: &JobView| change::run_now(view, &request, now);
+        let entry = audit("job.run_now", &format!("job:{key}"), now);
+        let asked = world.store.change_org_job(&by_key(&key), &org_id("acme"), None, &decide, &entry).await;
+        // It may be gone between the commit and the answer.
+        assert!(matches!(asked, Ok(_) | Err(StoreError::NotFound { .. })), "round {round}: {asked:?}");
+        let purged = purging.await.unwrap().unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert!(purged.finished, "round {round}");
+        assert_eq!((world.start(now).await.len(), world.runs().await.len()), (0, 0), "round {round}");
+        let left = world.store.expired_leases(at("2027-01-01T00:00:00Z"), 10).await.unwrap();
+        assert_eq!(left, [], "round {round}: a run at work without a job");
+    }
 }

@@ -263,7 +263,7 @@ impl ClusterStore for MemoryStore {
                 state.gaps.remove(id);
             }
             let jobs = state.prune_jobs(before, limit);
-            state.prune_inbox(before, limit);
+            let inbox = state.prune_inbox(before, limit);
             let audit: Vec<_> = state
                 .audit
                 .values()
@@ -291,6 +291,7 @@ impl ClusterStore for MemoryStore {
                 audit: audit.len() as u64,
                 answers: answers.len() as u64,
                 jobs,
+                inbox,
             })
         })
     }

@@ -9,6 +9,8 @@ use super::state::{State, micros};
 pub(super) struct StoredRequest {
     request: InboxRequest,
     answered_at: Option<Timestamp>,
+    /// The job that was created for it.
+    job_key: Option<String>,
     refusal: Option<String>,
 }
 
@@ -16,7 +18,7 @@ impl State {
     pub(super) fn write_inbox(&mut self, request: &InboxRequest) -> i64 {
         self.last_request += 1;
         let request = InboxRequest { id: self.last_request, ..request.clone() };
-        self.inbox.insert(request.id, StoredRequest { request, answered_at: None, refusal: None });
+        self.inbox.insert(request.id, StoredRequest { request, answered_at: None, job_key: None, refusal: None });
         self.last_request
     }
 
@@ -40,28 +42,40 @@ impl State {
         if self.inbox.get(&id).is_none_or(|stored| stored.answered_at.is_some()) {
             return Ok(false);
         }
-        let (refusal, deed) = match answer {
+        let (job_key, refusal, deed) = match answer {
             InboxAnswer::Create(job) => {
                 self.check_new(job, None)?;
                 self.insert_job(job, audit);
-                (None, Deed { job: Some(job.definition.id), ..Deed::default() })
+                let deed = Deed { job: Some(job.definition.id), ..Deed::default() };
+                (Some(job.definition.key.to_string()), None, deed)
             }
-            InboxAnswer::Refuse(reason) => (Some(reason.clone()), Deed::default()),
+            InboxAnswer::Refuse(reason) => (None, Some(reason.clone()), Deed::default()),
         };
         if let Some(stored) = self.inbox.get_mut(&id) {
-            (stored.answered_at, stored.refusal) = (Some(micros(audit.at)), refusal);
+            (stored.answered_at, stored.job_key, stored.refusal) = (Some(micros(audit.at)), job_key, refusal);
         }
         self.write_audit(audit);
         self.write_deed(audit, deed);
         Ok(true)
     }
 
-    pub(super) fn prune_inbox(&mut self, before: Timestamp, limit: usize) {
+    /// Removes the payloads of the answered requests for the job of this key.
+    pub(super) fn purge_inbox(&mut self, key: &str) {
+        for stored in self.inbox.values_mut().filter(|stored| stored.answered_at.is_some()) {
+            if stored.job_key.as_deref() == Some(key) || stored.request.key.as_deref() == Some(key) {
+                stored.request.payload = None;
+            }
+        }
+    }
+
+    pub(super) fn prune_inbox(&mut self, before: Timestamp, limit: usize) -> u64 {
         let answered = self.inbox.values().filter_map(|stored| Some((stored.answered_at?, stored.request.id)));
         let mut old: Vec<(Timestamp, i64)> = answered.filter(|(at, _)| *at < before).collect();
         old.sort_unstable();
-        for (_, id) in old.into_iter().take(limit) {
-            self.inbox.remove(&id);
+        old.truncate(limit);
+        for (_, id) in &old {
+            self.inbox.remove(id);
         }
+        old.len() as u64
     }
 }

@@ -68,8 +68,14 @@ impl JobStore for MemoryStore {
         self.once(audit, |state| state.change_job(job, None, expected_revision, decide, audit))
     }
 
-    async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
-        self.once(audit, |state| state.purge_job(key, limit, audit))
+    async fn purge_job(
+        &self,
+        key: &JobKey,
+        limit: u32,
+        so_far: PurgedJob,
+        audit: &AuditEntry,
+    ) -> StoreResult<PurgedJob> {
+        self.once(audit, |state| state.purge_job(key, limit, so_far, audit))
     }
 
     async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {

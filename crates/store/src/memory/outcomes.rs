@@ -27,6 +27,10 @@ impl State {
                 active.run.lease_until = None;
                 active.run.failure = Some(failure.clone());
                 active.run.next_attempt_at = Some(active.available_at);
+                if let Some(by) = active.run.cancel_by.clone() {
+                    self.cancel(*run_id, &by, now);
+                    return Recorded::Canceled { by };
+                }
             }
             Next::Finish { status, finished_at, failure, result } => {
                 if let Some(job) = job.and_then(|id| self.jobs.get_mut(&id)) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use everbell_core::store::{AuditEntry, PurgedJob, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Deed, PurgedJob, StoreError, StoreResult};
 use everbell_core::{Definition, JobId, JobKey, JobStatus, RunId, RunStatus, Spec, purge};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -12,7 +12,13 @@ use super::jobs::is_one_time;
 use super::state::{State, micros};
 
 impl State {
-    pub(super) fn purge_job(&mut self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
+    pub(super) fn purge_job(
+        &mut self,
+        key: &JobKey,
+        limit: u32,
+        so_far: PurgedJob,
+        audit: &AuditEntry,
+    ) -> StoreResult<PurgedJob> {
         let limit = limit as usize;
         let versions = self.jobs.iter().filter(|(_, job)| job.definition.key == *key);
         let versions: BTreeSet<JobId> = versions.map(|(id, _)| *id).collect();
@@ -50,8 +56,11 @@ impl State {
         for entry in self.audit.values_mut().filter(|entry| entry.object == audit.object) {
             (entry.before, entry.after) = (None, None);
         }
+        self.purge_inbox(key.as_str());
+        let purged = PurgedJob { versions: versions.len() as u64, finished: true, ..purged };
         self.write_audit(audit);
-        Ok(PurgedJob { versions: versions.len() as u64, finished: true, ..purged })
+        self.write_deed(audit, Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() });
+        Ok(purged)
     }
 
     /// Retires versions and disarms their timers.

@@ -202,7 +202,6 @@ impl ClusterStore for PostgresStore {
             .bind(Micros::from(Session::idle_since(before.requests)));
         self.alone("pruning sessions", sessions.execute_on(&self.pool)).await?;
         let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
-        self.alone("pruning the inbox", inbox.execute_on(&self.pool)).await?;
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {
             runs: self.alone("pruning runs", runs.execute_on(&self.pool)).await?.rows_affected(),
@@ -210,6 +209,7 @@ impl ClusterStore for PostgresStore {
             audit: self.alone("pruning the audit trail", audit.execute_on(&self.pool)).await?.rows_affected(),
             answers: self.alone("pruning answers", answers.execute_on(&self.pool)).await?.rows_affected(),
             jobs: self.prune_jobs(before.history, limit).await?,
+            inbox: self.alone("pruning the inbox", inbox.execute_on(&self.pool)).await?.rows_affected(),
         })
     }
 

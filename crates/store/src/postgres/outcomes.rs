@@ -65,8 +65,11 @@ impl PostgresStore {
         for wave in Recording::waves(transitions) {
             let those: Vec<&Transition> = wave.iter().map(|place| &transitions[*place]).collect();
             let mut applied = end(&mut *tx, what, &those, only_successes).await?;
-            applied.extend(retry(&mut *tx, what, &those).await?);
+            let (again, asked) = retry(&mut *tx, what, &those).await?;
+            applied.extend(again);
             recording.applied(transitions, &wave, &applied);
+            let instead = recording.canceled(transitions, &wave, &asked, now);
+            end(&mut *tx, what, &instead.iter().collect::<Vec<_>>(), false).await?;
         }
         // The usual case: nothing failed. Ending the runs has cleared what had failed before.
         if !only_successes {
@@ -161,12 +164,11 @@ struct Retried<'a> {
     earlier: Option<String>,
 }
 
-/// Makes runs pending again; returns those that were still guarded, with their jobs.
-async fn retry(
-    conn: Conn<'_, '_>,
-    what: &str,
-    transitions: &[&Transition],
-) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
+/// Runs with their jobs, and those of them whose cancellation was asked for, with who did.
+type Again = (HashMap<Uuid, Option<Uuid>>, HashMap<Uuid, String>);
+
+/// Makes runs pending again; returns those that were still guarded.
+async fn retry(conn: Conn<'_, '_>, what: &str, transitions: &[&Transition]) -> StoreResult<Again> {
     let again: Vec<Retried<'_>> = transitions
         .iter()
         .copied()
@@ -181,7 +183,7 @@ async fn retry(
         })
         .collect();
     if again.is_empty() {
-        return Ok(HashMap::new());
+        return Ok((HashMap::new(), HashMap::new()));
     }
     let query = sqlx::query_as(include_str!("sql/retry_runs.sql"))
         .bind(column(&again, |r| r.transition.run_id.as_uuid()))
@@ -192,8 +194,9 @@ async fn retry(
         .bind(column(&again, |r| details(Some(r.failure))))
         .bind(sparse(&again, |r| r.transition.output.as_deref()))
         .bind(sparse(&again, |r| r.earlier.as_deref()));
-    let rows: Vec<(Uuid, Option<Uuid>)> = on(what, query.fetch_all_on(&mut *conn)).await?;
-    Ok(rows.into_iter().collect())
+    let rows: Vec<(Uuid, Option<Uuid>, Option<String>)> = on(what, query.fetch_all_on(&mut *conn)).await?;
+    let asked = rows.iter().filter_map(|(run, _, by)| Some((*run, by.clone()?))).collect();
+    Ok((rows.into_iter().map(|(run, job, _)| (run, job)).collect(), asked))
 }
 
 fn details(failure: Option<&Failure>) -> Option<String> {

@@ -1,6 +1,6 @@
 //! Deleting jobs: one that somebody asks for, with everything about it, and one-time jobs that are over.
 
-use everbell_core::store::{AuditEntry, PurgedJob, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Deed, PurgedJob, StoreError, StoreResult};
 use everbell_core::{JobId, JobKey, RunId, RunStatus, purge};
 use jiff::Timestamp;
 use sqlx::Postgres;
@@ -16,12 +16,18 @@ use crate::micros::Micros;
 
 impl PostgresStore {
     /// One step of a purge, again after a deadlock, which leaves everything as it was.
-    pub(super) async fn purge_step(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
+    pub(super) async fn purge_step(
+        &self,
+        key: &JobKey,
+        limit: u32,
+        so_far: PurgedJob,
+        audit: &AuditEntry,
+    ) -> StoreResult<PurgedJob> {
         let what = format!("purging job `{key}`");
         let mut attempt = 1;
         loop {
             let mut tx = self.begin(&what).await?;
-            let done = purge_in(&mut tx, &what, key, limit, audit).await;
+            let done = purge_in(&mut tx, &what, key, limit, so_far, audit).await;
             match self.finish_transaction(&what, tx, done, |_| true).await {
                 Err(error) if errors::is_deadlock(&error) && attempt < MAX_DEADLOCK_ATTEMPTS => attempt += 1,
                 Err(error) => return Err(error),
@@ -53,6 +59,7 @@ async fn purge_in(
     what: &str,
     key: &JobKey,
     limit: u32,
+    so_far: PurgedJob,
     audit: &AuditEntry,
 ) -> StoreResult<(Vec<Uuid>, PurgedJob)> {
     let name = || key.as_str().to_owned();
@@ -89,9 +96,12 @@ async fn purge_in(
     run(tx, what, sqlx::query(include_str!("sql/purge_updates.sql")).bind(versions.clone())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_overrides.sql")).bind(name())).await?;
     let deleted = run(tx, what, sqlx::query(include_str!("sql/delete_jobs.sql")).bind(versions.clone())).await?;
+    run(tx, what, sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_audit.sql")).bind(audit.object.clone())).await?;
-    audit::insert_audit(tx, audit).await?;
-    Ok((versions, PurgedJob { versions: deleted, finished: true, ..purged }))
+    let purged = PurgedJob { versions: deleted, finished: true, ..purged };
+    let deed = || Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() };
+    audit::insert_audit_of(tx, audit, deed).await?;
+    Ok((versions, purged))
 }
 
 /// Sends a statement, and returns how many rows it changed.

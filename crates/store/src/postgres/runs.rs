@@ -22,6 +22,7 @@ use super::statement::Statement;
 use super::timers::{PLANNING, TIMERS, cancel, column, insert_runs};
 use super::{PostgresStore, audit, errors};
 use crate::micros::Micros;
+use crate::rows::columns::sql_with_columns;
 use crate::rows::summary::{self, RunSummaryColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, WholeRun, check_cap, check_limit,
@@ -149,7 +150,7 @@ impl RunStore for PostgresStore {
     }
 
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
-        let query = sqlx::query_as(include_str!("sql/get_run.sql")).bind(run.as_uuid());
+        let query = sqlx::query_as(sql_with_columns!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
         let found: Option<WholeRun> = self.within("reading a run", query.fetch_optional_on(&self.pool)).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }
@@ -252,7 +253,8 @@ impl PostgresStore {
         let outcome = match done {
             (0, 0) => {
                 // On the same connection: waiting for a second one while holding the first could deadlock the pool.
-                let query = sqlx::query_as(include_str!("sql/get_runs.sql")).bind(vec![run.as_uuid()]);
+                let query =
+                    sqlx::query_as(sql_with_columns!(include_str!("sql/get_runs.sql"))).bind(vec![run.as_uuid()]);
                 let found: Option<RunColumns> = on(what, query.fetch_optional_on(&mut *tx)).await?;
                 match found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status {
                     RunStatus::Pending | RunStatus::Running => return Err(moving(run)),

@@ -43,6 +43,8 @@ pub(crate) async fn count_old(url: &str, before: Timestamp) -> StoreResult<Prune
     let (mut tx, _) = look(url).await?;
     let query = sqlx::query_as(include_str!("sql/count_old.sql"));
     let query = query.bind(Micros::from(before)).bind(RunId::first_at(before).as_uuid());
-    let (runs, gaps, audit, jobs): (i64, i64, i64, i64) = on("counting", query.fetch_one_on(&mut tx)).await?;
-    Ok(Pruned { runs: count(runs), gaps: count(gaps), audit: count(audit), answers: 0, jobs: count(jobs) })
+    let (runs, gaps, audit, jobs, inbox): (i64, i64, i64, i64, i64) =
+        on("counting", query.fetch_one_on(&mut tx)).await?;
+    let (runs, gaps, audit, jobs, inbox) = (count(runs), count(gaps), count(audit), count(jobs), count(inbox));
+    Ok(Pruned { runs, gaps, audit, answers: 0, jobs, inbox })
 }

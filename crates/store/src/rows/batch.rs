@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use everbell_core::plan::Plan;
-use everbell_core::settle::{Next, Transition};
+use everbell_core::settle::{Next, Transition, cancel_retry};
 use everbell_core::store::{AuditEntry, Planned, PlannedRun, Recorded};
 use everbell_core::{Definition, Gap, JobId, NewRun, OrgId, RunId, RunStatus, SkipReason, Timer};
 use jiff::Timestamp;
@@ -169,10 +169,12 @@ pub(crate) struct Recording {
     answers: Vec<Option<Applied>>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Applied {
     job: Option<Uuid>,
     failures: u32,
+    /// The actor who had asked for the cancellation of a run that would be retried.
+    canceled_by: Option<String>,
 }
 
 impl Recording {
@@ -205,15 +207,39 @@ impl Recording {
     pub(crate) fn applied(&mut self, transitions: &[Transition], wave: &[usize], runs: &HashMap<Uuid, Option<Uuid>>) {
         for place in wave {
             let job = runs.get(&transitions[*place].run_id.as_uuid());
-            self.answers[*place] = job.map(|job| Applied { job: *job, failures: 0 });
+            self.answers[*place] = job.map(|job| Applied { job: *job, failures: 0, canceled_by: None });
         }
+    }
+
+    /// Of this wave, these runs are to be canceled instead of retried, with the actors who asked for it. Returns the
+    /// transitions that do.
+    pub(crate) fn canceled(
+        &mut self,
+        transitions: &[Transition],
+        wave: &[usize],
+        asked: &HashMap<Uuid, String>,
+        now: Timestamp,
+    ) -> Vec<Transition> {
+        let mut instead = Vec::new();
+        for place in wave {
+            let transition = &transitions[*place];
+            let Some(by) = asked.get(&transition.run_id.as_uuid()) else { continue };
+            let Some(canceled) = cancel_retry(transition, by, now) else { continue };
+            if let Some(applied) = &mut self.answers[*place] {
+                applied.canceled_by = Some(by.clone());
+                instead.push(canceled);
+            }
+        }
+        instead
     }
 
     /// The runs that ended, with their jobs.
     pub(crate) fn ended(&self, transitions: &[Transition]) -> Vec<(Uuid, Uuid)> {
         let pairs = transitions.iter().zip(&self.answers);
         pairs
-            .filter(|(transition, _)| ended(transition).is_some())
+            .filter(|(transition, answer)| {
+                ended(transition).is_some() || answer.as_ref().is_some_and(|applied| applied.canceled_by.is_some())
+            })
             .filter_map(|(transition, answer)| Some((transition.run_id.as_uuid(), answer.as_ref()?.job?)))
             .collect()
     }
@@ -224,7 +250,7 @@ impl Recording {
         let mut jobs = Vec::new();
         let mut only_successes = true;
         for (transition, answer) in transitions.iter().zip(&self.answers) {
-            let Some(job) = answer.and_then(|applied| applied.job) else { continue };
+            let Some(job) = answer.as_ref().and_then(|applied| applied.job) else { continue };
             only_successes &= ended(transition) == Some(RunStatus::Succeeded);
             jobs.push(job);
         }
@@ -251,6 +277,7 @@ impl Recording {
 
     pub(crate) fn into_recorded(self) -> Vec<Recorded> {
         let recorded = |answer: Option<Applied>| match answer {
+            Some(Applied { canceled_by: Some(by), .. }) => Recorded::Canceled { by },
             Some(Applied { failures, .. }) => Recorded::Applied { consecutive_failures: failures },
             None => Recorded::LeaseLost,
         };

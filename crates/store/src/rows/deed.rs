@@ -1,7 +1,7 @@
 //! Effects of a request, as text in a column.
 
-use everbell_core::store::{Deed, Remembered, RequestKey, StoreResult};
-use everbell_core::{Gap, GapReason, JobId, RunId};
+use everbell_core::store::{Deed, PurgedJob, Remembered, RequestKey, StoreResult};
+use everbell_core::{Gap, GapReason, JobId, JobKey, RunId};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -22,7 +22,13 @@ struct DeedText {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     gaps: Vec<GapText>,
     pending: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    purged: Option<PurgedText>,
 }
+
+/// Key, versions, runs, gaps.
+#[derive(Serialize, Deserialize)]
+struct PurgedText(String, u64, u64, u64);
 
 /// First slot, last slot, slots, reason, actor.
 #[derive(Serialize, Deserialize)]
@@ -41,6 +47,10 @@ pub(crate) fn deed_text(deed: &Deed) -> String {
         runs: deed.runs.iter().map(ToString::to_string).collect(),
         gaps: deed.gaps.iter().map(gap).collect(),
         pending: deed.pending,
+        purged: deed.purged.as_ref().map(|(key, rows)| {
+            let PurgedJob { versions, runs, gaps, .. } = *rows;
+            PurgedText(key.to_string(), versions, runs, gaps)
+        }),
     };
     // Numbers, texts and lists of them always make JSON.
     serde_json::to_string(&text).unwrap_or_default()
@@ -53,6 +63,10 @@ fn read_deed(key: &str, text: &str) -> StoreResult<Deed> {
         let reason = word(GapReason::ALL, GapReason::as_str, &reason).map_err(|why| corrupt("requests", key, why))?;
         Ok(Gap { first_slot_at: Micros(first).into(), last_slot_at: Micros(last).into(), slots, reason, actor })
     };
+    let purged = |PurgedText(name, versions, runs, gaps): PurgedText| -> StoreResult<(JobKey, PurgedJob)> {
+        let name = JobKey::new(&name).map_err(|why| corrupt("requests", key, why))?;
+        Ok((name, PurgedJob { versions, runs, gaps, finished: true }))
+    };
     Ok(Deed {
         entry: id(&text.entry)?,
         job: text.job.as_deref().map(id).transpose()?.map(JobId::from_uuid),
@@ -60,6 +74,7 @@ fn read_deed(key: &str, text: &str) -> StoreResult<Deed> {
         runs: text.runs.iter().map(|run| id(run).map(RunId::from_uuid)).collect::<StoreResult<_>>()?,
         gaps: text.gaps.into_iter().map(gap).collect::<StoreResult<_>>()?,
         pending: text.pending,
+        purged: text.purged.map(purged).transpose()?,
     })
 }
 

@@ -73,11 +73,7 @@ impl JobColumns {
             version: u32::try_from(self.version).unwrap_or(0),
             target: Target::new(&self.target)?,
             payload: Json::parse("payload", &self.payload)?,
-            spec: self.spec().map_err(|reason| Unschedulable {
-                expression: self.cron_expression.clone(),
-                timezone: self.timezone.clone(),
-                reason,
-            }),
+            spec: self.spec().map_err(|reason| self.unschedulable(reason)),
             policies: policies::read(&self.policies)?,
             scope: word(Scope::ALL, Scope::as_str, &self.scope)?,
             description: self.description.clone(),
@@ -106,6 +102,22 @@ impl JobColumns {
         };
         let bounds = (self.start_at.map(Into::into), self.end_at.map(Into::into));
         spec.with_dst(dst).with_bounds(bounds.0, bounds.1).map_err(|error| error.to_string())
+    }
+
+    /// The parts of a schedule that cannot be read as a whole.
+    fn unschedulable(&self, reason: String) -> Unschedulable {
+        Unschedulable {
+            expression: self.cron_expression.clone(),
+            run_at: self.run_at.map(Into::into),
+            timezone: self.timezone.clone(),
+            dst: Dst {
+                gap: word(DstGap::ALL, DstGap::as_str, &self.dst_gap).unwrap_or_default(),
+                fold: word(DstFold::ALL, DstFold::as_str, &self.dst_fold).unwrap_or_default(),
+            },
+            start_at: self.start_at.map(Into::into),
+            end_at: self.end_at.map(Into::into),
+            reason,
+        }
     }
 
     fn state(self) -> Result<JobState, Invalid> {
@@ -137,7 +149,9 @@ pub(crate) struct JobValues {
 
 impl JobValues {
     pub(crate) fn new(definition: &Definition, state: &JobState) -> JobValues {
-        let unreadable = |broken: &Unschedulable| (broken.expression.clone(), None, broken.timezone.clone());
+        let unreadable = |broken: &Unschedulable| {
+            (broken.expression.clone(), broken.run_at.map(Micros::from), broken.timezone.clone())
+        };
         let (cron_expression, run_at, timezone) = match &definition.spec {
             Ok(spec) => match spec.when() {
                 When::Once(at) => (None, Some(Micros::from(*at)), spec.zone().name().to_owned()),
@@ -152,7 +166,7 @@ impl JobValues {
             When::Every { anchor, .. } => Some(*anchor),
             _ => None,
         });
-        let dst = spec.map_or_else(Dst::default, Spec::dst);
+        let (dst, (start_at, end_at)) = (definition.dst(), definition.bounds());
         let pause = state.pause.as_ref();
         let columns = JobColumns {
             id: definition.id.as_uuid(),
@@ -164,8 +178,8 @@ impl JobValues {
             run_at,
             timezone,
             anchor_at: anchor.unwrap_or(definition.created_at).into(),
-            start_at: spec.and_then(Spec::start_at).map(Into::into),
-            end_at: spec.and_then(Spec::end_at).map(Into::into),
+            start_at: start_at.map(Into::into),
+            end_at: end_at.map(Into::into),
             dst_gap: dst.gap.as_str().to_owned(),
             dst_fold: dst.fold.as_str().to_owned(),
             scope: definition.scope.to_string(),

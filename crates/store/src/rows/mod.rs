@@ -4,6 +4,7 @@
 mod batch;
 pub(crate) mod binds;
 mod by_position;
+pub(crate) mod columns;
 mod counts;
 pub(crate) mod declarations;
 mod deed;

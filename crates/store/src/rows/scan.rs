@@ -89,14 +89,16 @@ macro_rules! scan_statements {
         /// The statement of each way through history.
         pub(super) fn list_sql(scan: Scan) -> &'static str {
             match scan {
-                $(Scan::$scan => include_str!($file),)+
+                $(Scan::$scan => $crate::rows::columns::sql_with_columns!(include_str!($file)),)+
             }
         }
 
         /// Returns the statement that counts the rows.
         pub(super) fn count_sql(scan: Scan) -> &'static str {
             match scan {
-                $(Scan::$scan => concat!("select count(*) from (", include_str!($file), ") as few"),)+
+                $(Scan::$scan => {
+                    $crate::rows::columns::sql_with_columns!("select count(*) from (", include_str!($file), ") as few")
+                })+
             }
         }
     };

@@ -233,10 +233,10 @@ impl ClusterStore for SqliteStore {
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
         let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
-        let ended = tx.run(sessions).await? + tx.run(inbox).await?;
+        let (ended, inbox) = (tx.run(sessions).await?, tx.run(inbox).await?);
         let (runs, gaps) = (tx.run(runs).await?, tx.run(gaps).await?);
         let (jobs, forgotten) = purge::prune_jobs(&mut tx, before.history, limit).await?;
-        let pruned = Pruned { runs, gaps, audit: tx.run(audit).await?, answers: tx.run(answers).await?, jobs };
+        let pruned = Pruned { runs, gaps, audit: tx.run(audit).await?, answers: tx.run(answers).await?, jobs, inbox };
         if pruned != Pruned::default() || ended > 0 {
             tx.commit().await?;
             self.known.forget(forgotten);

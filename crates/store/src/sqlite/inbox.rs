@@ -5,22 +5,12 @@ use everbell_core::store::{AuditEntry, Deed, InboxAnswer, InboxRequest, RefusedR
 use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
 
+/// A text that others wrote, which may be no UTF-8.
+type Text = Option<Vec<u8>>;
 /// A row of `open_inbox.sql`.
-type Row =
-    (i64, String, Option<String>, Option<String>, Option<String>, Option<String>, Option<String>, Option<String>);
+type Row = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text);
 /// A row of `refused_inbox.sql`.
-type RefusedRow = (
-    i64,
-    String,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    String,
-    Micros,
-);
+type RefusedRow = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, String, Micros);
 
 impl SqliteStore {
     pub(super) async fn add_to_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
@@ -83,5 +73,21 @@ impl SqliteStore {
 }
 
 fn request((id, target, payload, key, run_at, cron, timezone, role): Row) -> InboxRequest {
-    InboxRequest { id, target, payload, key, run_at, cron, timezone, role }
+    let read = |bytes: Text| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    InboxRequest {
+        id,
+        target: String::from_utf8_lossy(&target).into_owned(),
+        payload: payload.map(payload_text),
+        key: read(key),
+        run_at: read(run_at),
+        cron: read(cron),
+        timezone: read(timezone),
+        role: read(role),
+    }
+}
+
+/// The text of a payload. One that is no UTF-8 becomes a text that is no JSON either, so that it is refused; in every other
+/// column the sign for what cannot be read is refused anyway.
+fn payload_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|bad| format!("not UTF-8: {}", String::from_utf8_lossy(bad.as_bytes())))
 }

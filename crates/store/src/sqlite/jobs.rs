@@ -18,6 +18,7 @@ use super::transaction::{Statement, Tx};
 use super::{SqliteStore, audit, batch, org_timers};
 use crate::micros::Micros;
 use crate::rows::binds::{bind_job, bind_timer};
+use crate::rows::columns::sql_with_columns;
 use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
@@ -51,8 +52,14 @@ impl JobStore for SqliteStore {
         self.decide_change(job, None, expected_revision, decide, audit).await
     }
 
-    async fn purge_job(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
-        self.purge_step(key, limit, audit).await
+    async fn purge_job(
+        &self,
+        key: &JobKey,
+        limit: u32,
+        so_far: PurgedJob,
+        audit: &AuditEntry,
+    ) -> StoreResult<PurgedJob> {
+        self.purge_step(key, limit, so_far, audit).await
     }
 
     async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
@@ -110,7 +117,7 @@ impl JobStore for SqliteStore {
 
 impl SqliteStore {
     pub(super) async fn job_row(&self, tx: &mut Tx<'_>, id: Uuid) -> StoreResult<JobRow> {
-        let query = sqlx::query(include_str!("sql/read_job_rows.sql")).bind(batch::ids([id]));
+        let query = sqlx::query(sql_with_columns!(include_str!("sql/read_job_rows.sql"))).bind(batch::ids([id]));
         let row: Option<JobListColumns> = tx.first(query).await?;
         let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
         let last = row.last_run_id;
@@ -129,7 +136,8 @@ pub(super) async fn runs_of(
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows: Vec<RunColumns> = tx.all(sqlx::query(include_str!("sql/get_runs.sql")).bind(batch::ids(ids))).await?;
+    let rows: Vec<RunColumns> =
+        tx.all(sqlx::query(sql_with_columns!(include_str!("sql/get_runs.sql"))).bind(batch::ids(ids))).await?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
 }
 
@@ -254,12 +262,12 @@ fn filtered(sql: &'static str, filter: &JobFilter, text: Option<String>) -> Stat
 
 fn listing(filter: &JobFilter, text: Option<String>, after: Option<&Cursor>, limit: u32) -> StoreResult<Statement> {
     let sql = match filter.sort {
-        JobSort::Key => include_str!("sql/list_jobs_by_key.sql"),
-        JobSort::NextRunAt if is_narrow(filter) => include_str!("sql/list_few_jobs_by_next.sql"),
-        JobSort::NextRunAt => include_str!("sql/list_jobs_by_next.sql"),
-        JobSort::CreatedAt => include_str!("sql/list_jobs_by_created.sql"),
-        JobSort::Target => include_str!("sql/list_jobs_by_target.sql"),
-        JobSort::LastRun => include_str!("sql/list_jobs_by_last.sql"),
+        JobSort::Key => sql_with_columns!(include_str!("sql/list_jobs_by_key.sql")),
+        JobSort::NextRunAt if is_narrow(filter) => sql_with_columns!(include_str!("sql/list_few_jobs_by_next.sql")),
+        JobSort::NextRunAt => sql_with_columns!(include_str!("sql/list_jobs_by_next.sql")),
+        JobSort::CreatedAt => sql_with_columns!(include_str!("sql/list_jobs_by_created.sql")),
+        JobSort::Target => sql_with_columns!(include_str!("sql/list_jobs_by_target.sql")),
+        JobSort::LastRun => sql_with_columns!(include_str!("sql/list_jobs_by_last.sql")),
     };
     let query = filtered(sql, filter, text);
     Ok(match filter.sort {

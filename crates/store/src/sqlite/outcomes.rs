@@ -34,16 +34,30 @@ impl SqliteStore {
     }
 }
 
-/// Writes the transitions that are still guarded; returns their runs, with the jobs.
-pub(super) async fn guarded(
+/// Ends the runs that are still guarded; returns them with their jobs.
+pub(super) async fn ended_runs(
     tx: &mut Tx<'_>,
-    sql: &'static str,
     rows: &[impl Serialize + Sync],
 ) -> StoreResult<HashMap<Uuid, Option<Uuid>>> {
     if rows.is_empty() {
         return Ok(HashMap::new());
     }
-    Ok(tx.all(sqlx::query(sql).bind(batch::rows(rows))).await?.into_iter().collect())
+    let query = sqlx::query(include_str!("sql/end_runs.sql")).bind(batch::rows(rows));
+    Ok(tx.all(query).await?.into_iter().collect())
+}
+
+/// Runs with their jobs, and those of them whose cancellation was asked for, with who did.
+type Again = (HashMap<Uuid, Option<Uuid>>, HashMap<Uuid, String>);
+
+/// Makes the runs pending again that are still guarded; returns them.
+pub(super) async fn retried(tx: &mut Tx<'_>, rows: &[impl Serialize + Sync]) -> StoreResult<Again> {
+    if rows.is_empty() {
+        return Ok((HashMap::new(), HashMap::new()));
+    }
+    let query = sqlx::query(include_str!("sql/retry_runs.sql")).bind(batch::rows(rows));
+    let rows: Vec<(Uuid, Option<Uuid>, Option<String>)> = tx.all(query).await?;
+    let asked = rows.iter().filter_map(|(run, _, by)| Some((*run, by.clone()?))).collect();
+    Ok((rows.into_iter().map(|(run, job, _)| (run, job)).collect(), asked))
 }
 
 pub(super) fn end_row(transition: &Transition) -> Option<impl Serialize + Send + Sync + '_> {

@@ -1,6 +1,6 @@
 //! Deleting jobs: one that somebody asks for, with everything about it, and one-time jobs that are over.
 
-use everbell_core::store::{AuditEntry, PurgedJob, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, Deed, PurgedJob, StoreError, StoreResult};
 use everbell_core::{JobId, JobKey, RunId, RunStatus, purge};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -10,10 +10,16 @@ use super::{SqliteStore, audit, batch};
 use crate::micros::Micros;
 
 impl SqliteStore {
-    pub(super) async fn purge_step(&self, key: &JobKey, limit: u32, audit: &AuditEntry) -> StoreResult<PurgedJob> {
+    pub(super) async fn purge_step(
+        &self,
+        key: &JobKey,
+        limit: u32,
+        so_far: PurgedJob,
+        audit: &AuditEntry,
+    ) -> StoreResult<PurgedJob> {
         let mut held = self.writer(format!("purging job `{key}`")).await?;
         let mut tx = held.begin().await?;
-        let (versions, purged) = purge_in(&mut tx, key, limit, audit).await?;
+        let (versions, purged) = purge_in(&mut tx, key, limit, so_far, audit).await?;
         tx.commit_and_wake().await?;
         self.known.forget(versions.into_iter().map(JobId::from_uuid));
         Ok(purged)
@@ -24,6 +30,7 @@ async fn purge_in(
     tx: &mut Tx<'_>,
     key: &JobKey,
     limit: u32,
+    so_far: PurgedJob,
     audit: &AuditEntry,
 ) -> StoreResult<(Vec<Uuid>, PurgedJob)> {
     let name = key.to_string();
@@ -53,11 +60,14 @@ async fn purge_in(
     }
     tx.run(sqlx::query(include_str!("sql/delete_job_timers.sql")).bind(ids.clone())).await?;
     tx.run(sqlx::query(include_str!("sql/purge_updates.sql")).bind(ids.clone())).await?;
-    tx.run(sqlx::query(include_str!("sql/purge_overrides.sql")).bind(name)).await?;
+    tx.run(sqlx::query(include_str!("sql/purge_overrides.sql")).bind(name.clone())).await?;
+    tx.run(sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name)).await?;
     let deleted = tx.run(sqlx::query(include_str!("sql/delete_jobs.sql")).bind(ids)).await?;
     tx.run(sqlx::query(include_str!("sql/purge_audit.sql")).bind(audit.object.clone())).await?;
-    audit::insert_audit(tx, audit).await?;
-    Ok((versions, PurgedJob { versions: deleted, finished: true, ..purged }))
+    let purged = PurgedJob { versions: deleted, finished: true, ..purged };
+    let deed = || Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() };
+    audit::insert_audit_of(tx, audit, deed).await?;
+    Ok((versions, purged))
 }
 
 /// Deletes one-time jobs that were retired before this time and that nothing refers to any more. Returns how many, and

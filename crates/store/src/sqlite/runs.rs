@@ -15,13 +15,14 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::batch::{self, Hex};
-use super::outcomes::{end_row, failures_of, guarded, retry_row};
+use super::outcomes::{end_row, ended_runs, failures_of, retried, retry_row};
 use super::run_lists::{count_sql, list_sql, scans};
 use super::run_statistics::counting;
 use super::timers::{cancel, insert_runs, write};
 use super::transaction::Tx;
 use super::{EVERBELL, SqliteStore, audit, jobs};
 use crate::micros::Micros;
+use crate::rows::columns::sql_with_columns;
 use crate::rows::summary::{self, HistogramColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, TimerColumns, WholeRun, check_cap,
@@ -109,9 +110,13 @@ impl RunStore for SqliteStore {
         for wave in Recording::waves(transitions) {
             let ended: Vec<_> = wave.iter().filter_map(|place| end_row(&transitions[*place])).collect();
             let again: Vec<_> = wave.iter().filter_map(|place| retry_row(&transitions[*place])).collect();
-            let mut applied = guarded(&mut tx, include_str!("sql/end_runs.sql"), &ended).await?;
-            applied.extend(guarded(&mut tx, include_str!("sql/retry_runs.sql"), &again).await?);
+            let mut applied = ended_runs(&mut tx, &ended).await?;
+            let (again, asked) = retried(&mut tx, &again).await?;
+            applied.extend(again);
             recording.applied(transitions, &wave, &applied);
+            let instead = recording.canceled(transitions, &wave, &asked, now);
+            let instead: Vec<_> = instead.iter().filter_map(end_row).collect();
+            ended_runs(&mut tx, &instead).await?;
         }
         let (jobs, only_successes) = recording.jobs(transitions);
         if !only_successes {
@@ -175,7 +180,7 @@ impl RunStore for SqliteStore {
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
         let mut held = self.reader("reading a run").await?;
         let mut tx = held.begin().await?;
-        let query = sqlx::query(include_str!("sql/get_run.sql")).bind(run.as_uuid());
+        let query = sqlx::query(sql_with_columns!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
         let found: Option<WholeRun> = tx.first(query).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }

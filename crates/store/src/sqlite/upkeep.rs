@@ -44,9 +44,10 @@ pub(crate) async fn count_old(path: &Path, before: Timestamp) -> StoreResult<Pru
     let query = sqlx::query_as(include_str!("sql/count_old.sql"));
     let query = query.bind(Micros::from(before)).bind(RunId::first_at(before).as_uuid());
     let counted = query.fetch_one(&mut look(path).await?).await;
-    let (runs, gaps, audit, jobs): (i64, i64, i64, i64) =
+    let (runs, gaps, audit, jobs, inbox): (i64, i64, i64, i64, i64) =
         counted.map_err(|error| errors::from_sqlx("counting", error))?;
-    Ok(Pruned { runs: count(runs), gaps: count(gaps), audit: count(audit), answers: 0, jobs: count(jobs) })
+    let (runs, gaps, audit, jobs, inbox) = (count(runs), count(gaps), count(audit), count(jobs), count(inbox));
+    Ok(Pruned { runs, gaps, audit, answers: 0, jobs, inbox })
 }
 
 /// A connection that cannot write, to a file that exists.

@@ -278,6 +278,7 @@ mod tests {
                 expression: Some("0 8 * * *".to_owned()),
                 timezone: "Mars/Base".to_owned(),
                 reason: "unknown time zone".to_owned(),
+                ..Unschedulable::default()
             }),
             policies: Policies::default(),
             scope: Scope::Global,

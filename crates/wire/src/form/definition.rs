@@ -23,14 +23,18 @@ pub fn document(job: &Definition) -> Value {
                 When::Once(at) => put("runAt", json!(at.to_string())),
             }
             put("timezone", json!(spec.zone().name()));
-            put("startAt", json!(spec.start_at().map(|at| at.to_string())));
-            put("endAt", json!(spec.end_at().map(|at| at.to_string())));
         }
         Err(broken) => {
-            put("cronExpression", json!(broken.expression));
+            match broken.run_at.filter(|_| broken.expression.is_none()) {
+                Some(at) => put("runAt", json!(at.to_string())),
+                None => put("cronExpression", json!(broken.expression)),
+            }
             put("timezone", json!(broken.timezone));
         }
     }
+    let (start_at, end_at) = job.bounds();
+    put("startAt", json!(start_at.map(|at| at.to_string())));
+    put("endAt", json!(end_at.map(|at| at.to_string())));
     put("scope", json!(job.scope.as_str()));
     put("policies", json!(Policies::from(job)));
     put("description", json!(job.description));

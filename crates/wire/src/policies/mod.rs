@@ -164,7 +164,7 @@ pub struct DstPolicy {
 
 impl From<&Definition> for Policies {
     fn from(job: &Definition) -> Policies {
-        Policies::new(&job.policies, job.spec.as_ref().map(core::Spec::dst).unwrap_or_default())
+        Policies::new(&job.policies, job.dst())
     }
 }
 

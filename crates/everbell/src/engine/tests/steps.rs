@@ -77,6 +77,7 @@ async fn a_failure_a_panic_and_a_broken_schedule_stop_nobody_else() {
         expression: Some("0 * * * *".to_owned()),
         timezone: "Mars/Olympus".to_owned(),
         reason: "no such zone".to_owned(),
+        ..Unschedulable::default()
     };
     let mut errored = change::create(job("errored", "0 * * * *", "log"));
     Arc::make_mut(&mut errored.definition).spec = Err(broken);

@@ -65,12 +65,13 @@ async fn prune(store: &dyn Store, before: Timestamp, now: Timestamp, old: &Prune
     let (mut all, mut progress) = (Pruned::default(), Progress::new());
     let before = PruneBefore { requests: earlier(now, REQUEST_RETENTION).unwrap_or(now), ..PruneBefore::all(before) };
     loop {
-        let Pruned { runs, gaps, audit, jobs, .. } = store.prune(before, BATCH_ROWS).await?;
+        let Pruned { runs, gaps, audit, jobs, inbox, .. } = store.prune(before, BATCH_ROWS).await?;
         all.runs += runs;
         all.gaps += gaps;
         all.audit += audit;
         all.jobs += jobs;
-        if ![runs, gaps, audit, jobs].contains(&u64::from(BATCH_ROWS)) {
+        all.inbox += inbox;
+        if ![runs, gaps, audit, jobs, inbox].contains(&u64::from(BATCH_ROWS)) {
             return Ok(all);
         }
         progress.show(&format!("deleted {} of {}", total(&all), total(old).max(total(&all))));
@@ -87,6 +88,7 @@ fn report(args: &PruneArgs, before: Timestamp, pruned: &Pruned, output: &mut Out
             gaps: pruned.gaps,
             audit_entries: pruned.audit,
             jobs: pruned.jobs,
+            inbox_requests: pruned.inbox,
         })?;
     } else if total(pruned) == 0 {
         output.line(&format!("nothing is older than {}", shown(before)))?;
@@ -106,21 +108,24 @@ struct Document {
     gaps: u64,
     audit_entries: u64,
     jobs: u64,
+    inbox_requests: u64,
 }
 
 fn total(pruned: &Pruned) -> u64 {
-    pruned.runs + pruned.gaps + pruned.audit + pruned.jobs
+    pruned.runs + pruned.gaps + pruned.audit + pruned.jobs + pruned.inbox
 }
 
 fn in_words(pruned: &Pruned) -> String {
     let (runs, gaps) = (counted(pruned.runs, "run", "runs"), counted(pruned.gaps, "gap", "gaps"));
-    let audit = counted(pruned.audit, "audit entry", "audit entries");
-    match pruned.jobs {
-        0 => format!("{runs}, {gaps} and {audit}"),
-        jobs => {
-            format!("{runs}, {gaps}, {audit} and {}", counted(jobs, "finished one-time job", "finished one-time jobs"))
-        }
+    let mut parts = vec![runs, gaps, counted(pruned.audit, "audit entry", "audit entries")];
+    if pruned.jobs > 0 {
+        parts.push(counted(pruned.jobs, "finished one-time job", "finished one-time jobs"));
     }
+    if pruned.inbox > 0 {
+        parts.push(counted(pruned.inbox, "answered request of the inbox", "answered requests of the inbox"));
+    }
+    let last = parts.pop().unwrap_or_default();
+    format!("{} and {last}", parts.join(", "))
 }
 
 fn shown(at: Timestamp) -> String {

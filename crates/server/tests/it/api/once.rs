@@ -66,6 +66,14 @@ fn check(server: &Server) {
     assert_eq!((&first["id"], &first["version"]), (&again["id"], &again["version"]));
     assert_eq!(count(server, "/jobs/key:daily/versions"), 2);
 
+    server.job("private", &json!({}));
+    server.post("/jobs/key:private/run-now", &json!({})).expect(202);
+    server.until("/runs?jobKey=private", |runs| runs["items"][0]["status"] == "succeeded");
+    let id = server.get("/jobs/key:private").expect(200)["id"].as_str().unwrap().to_owned();
+    let (first, again) = twice(server, &format!("/jobs/{id}/purge"), &json!({ "reason": "erasure" }), 200);
+    assert_eq!((first["jobKey"].as_str(), &first["runs"]), (Some("private"), &json!(1)));
+    assert_eq!(first, again, "although the job is gone");
+
     server.job("other", &json!({}));
     let bulk = json!({ "action": "pause", "jobKeys": ["daily", "other"], "reason": "SMTP down" });
     let first = post(server, "/jobs/bulk", "many", &bulk).expect(200);

@@ -184,6 +184,12 @@ fn a_new_version_changes_only_what_is_named() {
          Next   Thu 2099-01-01 CLOCK CET (in SPAN), then Fri 02, Mon 05; before: Thu 2099-01-01 CLOCK CET\n"
     );
     assert_eq!(made.stderr, "see its versions: everbell jobs versions daily-briefing\n");
+    let reads = |server: &Server| {
+        let metrics = server.raw("GET", "/metrics", &[], b"").text;
+        let read = "everbell_http_requests_total{method=\"GET\",route=\"/api/v1/jobs/{jobId}\"";
+        metrics.lines().filter(|line| line.starts_with(read)).count()
+    };
+    assert_eq!(reads(&server), 0, "the job is not read for an edit without a time");
     let args = ["jobs", "new-version", "daily-briefing", "--clear", "label:team", "--clear", "start-at"];
     assert_eq!(printed(&server, &args)["labels"], json!({}));
     let versions = on_terminal(&server, 80, &["jobs", "versions", "daily-briefing", "--tz", "UTC"]).stdout;

@@ -30,6 +30,11 @@ const ONLY_POSTGRES: [&str; 7] = [
 /// Ways to ask the database for the time or for a time zone, as the words and signs they consist of.
 const CLOCKS: [&[&str]; 4] = [&["now", "(", ")"], &["current_timestamp"], &["at", "time", "zone"], &["'", "now", "'"]];
 
+/// Whether a file is a statement of the store.
+pub(super) fn is_statement(path: &str) -> bool {
+    path.starts_with(POSTGRES) || path.starts_with(SQLITE)
+}
+
 /// Statements that only one of the databases has.
 pub(super) fn unpaired(paths: &[&str]) -> Vec<String> {
     let mut complaints = Vec::new();
@@ -55,6 +60,48 @@ pub(super) fn clocks(path: &str, statement: &str) -> Vec<String> {
         Some(format!("{path}:{line}: `{clock}`: times are arguments and zones are decided in core, bind a parameter"))
     });
     found.collect()
+}
+
+/// Statements that return whatever columns a table or a view has. A newer release may add one, and what instances of an older
+/// one have prepared would change its meaning.
+pub(super) fn stars(path: &str, statement: &str) -> Vec<String> {
+    let words = words(statement);
+    let word = |at: usize| words.get(at).map_or("", |(_, word)| word.as_str());
+    let (mut depth, mut returns, mut complaints) = (0_usize, false, Vec::new());
+    let writes = ["insert", "update", "delete"].contains(&main_verb(&words));
+    for at in 0..words.len() {
+        match word(at) {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            // The rows that an `insert` takes from elsewhere are not returned.
+            "select" => returns = !writes,
+            "returning" => returns = true,
+            "from" => returns = false,
+            "*" if returns && ["select", "returning", ",", "."].contains(&word(at.wrapping_sub(1))) => {
+                let line = words[at].0;
+                complaints.push(format!(
+                    "{path}:{line}: the statement returns `*`: name the columns, or use `{{columns of … as …}}` (rows/columns.rs)"
+                ));
+            }
+            _ => {}
+        }
+    }
+    complaints
+}
+
+/// What the statement does, after its `with`.
+fn main_verb(words: &[(usize, String)]) -> &str {
+    let mut depth = 0_usize;
+    for (_, word) in words {
+        match word.as_str() {
+            "(" => depth += 1,
+            ")" => depth = depth.saturating_sub(1),
+            "select" | "insert" | "update" | "delete" if depth == 0 => return word,
+            _ => {}
+        }
+    }
+    ""
 }
 
 /// The lower-case words and the signs of a statement with their lines, without comments.
@@ -124,5 +171,35 @@ fn statements_that_take_the_time_pass() {
         "select known(), now, current_timestamps, at_time_zone, 'nowhere'",
     ] {
         assert!(clocks("a.sql", statement).is_empty(), "{statement}");
+    }
+}
+
+#[test]
+fn statements_that_return_any_column_are_found() {
+    for statement in [
+        "select * from everbell.jobs",
+        "select j.* from page p join everbell.job_rows j on j.id = p.id",
+        "with page as (select id from everbell.jobs) select p.id, j.* from page p join everbell.jobs j",
+        "insert into everbell.jobs select 1 returning *",
+        "delete from everbell.jobs j using gone g where j.id = g.id returning j.id, g.*",
+        "with gone as (select 1) update everbell.jobs set a = 1 returning jobs.*",
+    ] {
+        let said = stars("a.sql", &format!("-- why\n{statement}"));
+        assert_eq!(said.len(), 1, "{statement}: {said:?}");
+        assert!(said[0].starts_with("a.sql:2: "), "{said:?}");
+    }
+}
+
+#[test]
+fn statements_that_name_what_they_return_pass() {
+    for statement in [
+        "select {columns of run_rows as r}, coalesce(a.output, o.output) as output from everbell.run_rows r",
+        "select count(*), 2 * 3, a.b * c.d from everbell.jobs",
+        "with a as (select * from everbell.jobs) select a.id from a cross join lateral (select * from everbell.runs) r",
+        "insert into everbell.orgs (id) select * from unnest($1::text[]) as g (id)",
+        "insert into everbell.orgs (id) select * from unnest($1::text[]) returning id",
+        "-- select *\nselect id from everbell.jobs",
+    ] {
+        assert_eq!(stars("a.sql", statement), [""; 0], "{statement}");
     }
 }

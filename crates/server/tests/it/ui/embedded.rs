@@ -11,6 +11,9 @@ use axum::response::Response;
 use everbell::{Everbell, JobStatus, Schedule};
 use everbell_http::access::Role;
 use everbell_http::{Embedded, User};
+use http_body_util::BodyExt;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
 
 use super::browser::Browser;
@@ -162,6 +165,64 @@ async fn another_site_cannot_write_in_the_name_of_a_person() {
     assert_eq!(bell.jobs().get("morning").await.unwrap().status(), JobStatus::Active);
     assert_eq!(pause("origin", base.clone()).await.unwrap().status().as_u16(), 200);
     assert_eq!(bell.jobs().get("morning").await.unwrap().status(), JobStatus::Paused);
+}
+
+/// A connection in HTTP/2 without TLS, as from a proxy that knows that the application speaks it.
+async fn http2(base: &str) -> SendRequest<String> {
+    let stream = tokio::net::TcpStream::connect(base.strip_prefix("http://").unwrap()).await.unwrap();
+    let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+#[tokio::test]
+async fn forms_in_http2_are_those_of_the_host_in_the_address() {
+    let bell = bell().await;
+    let (base, _) = application(&bell).await;
+    let mut sender = http2(&base).await;
+    // The host is in `:authority` only: a browser sends no header `Host` in HTTP/2.
+    let form = axum::http::Request::builder().uri(format!("{base}{PREFIX}/jobs/morning/pause"));
+    let page = form.header("x-role", "operator").body(String::new()).unwrap();
+    let page = sender.send_request(page).await.unwrap();
+    assert_eq!((page.status().as_u16(), page.version()), (200, axum::http::Version::HTTP_2));
+    let cookie = page.headers()[SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let page = String::from_utf8(page.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
+    let csrf = page.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let mut send = async |origin: &str| {
+        let form = axum::http::Request::post(format!("{base}{PREFIX}/jobs/morning/pause")).header("x-role", "operator");
+        let form = form.header("content-type", "application/x-www-form-urlencoded").header(COOKIE, &cookie);
+        let form = form.header("origin", origin).body(format!("csrf={csrf}&once=1&reason=trip")).unwrap();
+        sender.send_request(form).await.unwrap().status().as_u16()
+    };
+    // A neighboring site can set cookies for this one, so the token alone proves nothing.
+    for foreign in ["https://evil.example", "http://127.0.0.1:1", "null"] {
+        assert_eq!(send(foreign).await, 403, "{foreign}");
+    }
+    assert_eq!(bell.jobs().get("morning").await.unwrap().status(), JobStatus::Active);
+    assert_eq!(send(&base).await, 303);
+    assert_eq!(bell.jobs().get("morning").await.unwrap().status(), JobStatus::Paused);
+}
+
+#[tokio::test]
+async fn the_public_address_of_the_application_is_its_own_site() {
+    let bell = bell().await;
+    for (public, status, is_secure) in
+        [(Some("https://app.example/"), 200, true), (Some("http://app.example"), 200, false), (None, 403, false)]
+    {
+        let embedded = Embedded::new(&bell);
+        let embedded = public.into_iter().fold(embedded, Embedded::public_url);
+        let pages = everbell_ui::router(embedded).layer(middleware::from_fn(everybody_is_anna));
+        let base = serve(Router::new().nest(PREFIX, pages)).await;
+        rustls::crypto::ring::default_provider().install_default().ok();
+        let client = reqwest::Client::new();
+        let page = client.get(format!("{base}{PREFIX}/jobs/morning")).send().await.unwrap();
+        let cookie = page.headers()[SET_COOKIE].to_str().unwrap();
+        assert_eq!(cookie.contains("; Secure"), is_secure, "{public:?}: {cookie}");
+        assert_eq!(page.headers().contains_key("strict-transport-security"), is_secure, "{public:?}");
+        let pause = client.post(format!("{base}{PREFIX}/api/v1/jobs/key:morning/skip-next"));
+        let pause = pause.header("content-type", "application/json").header("origin", "https://app.example");
+        assert_eq!(pause.body("{}").send().await.unwrap().status().as_u16(), status, "{public:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,4 @@
--- What prune_runs, prune_gaps, prune_audit and prune_jobs would delete without a limit.
+-- What prune_runs, prune_gaps, prune_audit, prune_jobs and prune_inbox would delete without a limit.
 select (select count(*) from everbell.runs r left join everbell.outcomes o on o.run_id = r.id
         where (o.finished_at < $1 or (r.skip_reason is not null and r.created_at < $1)) and r.id < $2) as runs,
        (select count(*) from everbell.gaps where created_at < $1) as gaps,
@@ -12,4 +12,5 @@ select (select count(*) from everbell.runs r left join everbell.outcomes o on o.
           and not exists (select from everbell.sweeps s where s.job_id = j.id)
           and not exists (select from everbell.jobs o where o.job_key = j.job_key and o.version < j.version and o.schedule_type <> 'one_time')
           and j.job_key not in (select coalesce(d.policies::jsonb ->> 'dependsOn', '') from everbell.jobs d where d.status <> 'retired'
-                             and d.policies like '%"dependsOn"%')) as jobs
+                             and d.policies like '%"dependsOn"%')) as jobs,
+       (select count(*) from everbell.inbox where answered_at < $1) as inbox

@@ -1,1 +1,1 @@
-select * from everbell.run_rows where id = any($1)
+select {columns of run_rows as v} from everbell.run_rows v where v.id = any($1)

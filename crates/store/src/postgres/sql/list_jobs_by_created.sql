@@ -27,4 +27,4 @@ with page as materialized (
     or ('succeeded' = any($6) and (select o.status from everbell.outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   order by s.created_at desc, s.id desc limit $14
 )
-select j.* from page p join everbell.job_rows j on j.id = p.id order by j.created_at desc, j.id desc
+select {columns of job_rows as j} from page p join everbell.job_rows j on j.id = p.id order by j.created_at desc, j.id desc

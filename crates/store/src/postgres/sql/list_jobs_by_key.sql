@@ -27,4 +27,4 @@ with page as materialized (
     or ('succeeded' = any($6) and (select o.status from everbell.outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   order by s.job_key collate "C", s.version desc limit $14
 )
-select j.* from page p join everbell.job_rows j on j.id = p.id order by j.job_key collate "C", j.version desc
+select {columns of job_rows as j} from page p join everbell.job_rows j on j.id = p.id order by j.job_key collate "C", j.version desc

@@ -29,4 +29,4 @@ with page as materialized (
     or ('succeeded' = any($6) and (select o.status from everbell.outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   order by s.next_run_at, s.id limit $14
 )
-select j.* from page p join everbell.job_rows j on j.id = p.id order by coalesce(j.next_run_at, j.next_org_run_at, 'infinity'), j.id
+select {columns of job_rows as j} from page p join everbell.job_rows j on j.id = p.id order by coalesce(j.next_run_at, j.next_org_run_at, 'infinity'), j.id

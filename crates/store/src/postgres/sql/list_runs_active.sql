@@ -1,4 +1,4 @@
-select * from everbell.run_rows where id = any(array(
+select {columns of run_rows as v} from everbell.run_rows v where v.id = any(array(
   select a.run_id from everbell.active_runs a
   where a.run_id < $1 and a.run_id >= $2
     and ($3::text[] is null or a.status = any($3))

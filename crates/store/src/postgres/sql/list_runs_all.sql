@@ -1,6 +1,6 @@
 -- Ids first, in the order of the index; what other tables say is looked up for each run, so that the limit ends the scan.
 -- What the planner cannot guess, such as how many runs have a status, could lead it elsewhere if these were joins.
-select * from everbell.run_rows where id = any(array(
+select {columns of run_rows as v} from everbell.run_rows v where v.id = any(array(
   select r.id from everbell.runs r
   where r.id < $1 and r.id >= $2
     and ($3::text[] is null

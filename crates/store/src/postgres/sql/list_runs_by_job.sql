@@ -1,5 +1,5 @@
 -- By `at` first, which is the order of the index; ids begin with it, so this is the order of ids.
-select * from everbell.run_rows where id = any(array(
+select {columns of run_rows as v} from everbell.run_rows v where v.id = any(array(
   select r.id from everbell.runs r
   where r.job_id = $10 and r.at <= $11 and r.at >= $12 and r.id < $1 and r.id >= $2
     and ($3::text[] is null

@@ -1,5 +1,5 @@
 -- The runs that ended, in the order of ids: what runs have in common is looked up for the few that an instance has ended.
-select * from everbell.run_rows where id = any(array(
+select {columns of run_rows as v} from everbell.run_rows v where v.id = any(array(
   select o.run_id from everbell.outcomes o
   where o.run_id < $1 and o.run_id >= $2
     and ($3::text[] is null or o.status = any($3))

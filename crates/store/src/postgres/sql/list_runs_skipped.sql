@@ -1,5 +1,5 @@
 -- The partial index has only skipped runs. Nobody executed them, so nobody is their instance and nothing failed.
-select * from everbell.run_rows where id = any(array(
+select {columns of run_rows as v} from everbell.run_rows v where v.id = any(array(
   select r.id from everbell.runs r
   where r.skip_reason is not null and r.id < $1 and r.id >= $2
     and ($3::text[] is null or 'skipped' = any($3))

@@ -9,7 +9,7 @@ with due as materialized (
   limit $3
   for update skip locked
 )
-select due.*, coalesce(
+select due.job_id, due.org_id, due.next_run_at, due.last_slot_at, due.rescheduled_from, due.last_local_date, coalesce(
   (select next_run_at
    from (select next_run_at, target from everbell.timers where next_run_at > $1 order by next_run_at limit 1000) soon
    where target = any($2) order by next_run_at limit 1),

@@ -17,4 +17,4 @@ with future as materialized (
   limit $2
   for update of t
 )
-select * from future
+select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date from future

@@ -1,1 +1,1 @@
-select * from everbell.job_rows where id = any($1)
+select {columns of job_rows as v} from everbell.job_rows v where v.id = any($1)

@@ -6,4 +6,4 @@ from unnest($1::uuid[], $2::integer[], $3::timestamptz[], $4::text[], $5::text[]
             $8::text[])
   as g (run_id, attempt, available_at, failure_code, failure_message, failure_details, output, earlier)
 where a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = 'running'
-returning a.run_id, a.job_id
+returning a.run_id, a.job_id, a.cancel_by

@@ -1,4 +1,4 @@
--- What prune_runs, prune_gaps, prune_audit and prune_jobs would delete without a limit.
+-- What prune_runs, prune_gaps, prune_audit, prune_jobs and prune_inbox would delete without a limit.
 select (select count(*) from everbell_outcomes where run_id < ?2 and finished_at < ?1)
        + (select count(*) from everbell_runs indexed by everbell_runs_skipped
           where skip_reason is not null and id < ?2 and created_at < ?1) as runs,
@@ -13,4 +13,5 @@ select (select count(*) from everbell_outcomes where run_id < ?2 and finished_at
           and not exists (select 1 from everbell_sweeps s where s.job_id = j.id)
           and not exists (select 1 from everbell_jobs o where o.job_key = j.job_key and o.version < j.version and o.schedule_type <> 'one_time')
           and j.job_key not in (select coalesce(d.policies ->> 'dependsOn', '') from everbell_jobs d where d.status <> 'retired'
-                             and d.policies like '%"dependsOn"%')) as jobs
+                             and d.policies like '%"dependsOn"%')) as jobs,
+       (select count(*) from everbell_inbox where answered_at < ?1) as inbox

@@ -28,5 +28,5 @@ with page as materialized (
     or (instr(?6, 'succeeded') and (select o.status from everbell_outcomes o where o.run_id = s.last_run_id) = 'succeeded')
   limit ?14
 )
-select j.* from page p cross join everbell_job_rows j where j.id = p.id
+select {columns of job_rows as j} from page p cross join everbell_job_rows j where j.id = p.id
 order by j.target, j.id

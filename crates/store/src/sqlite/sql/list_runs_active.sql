@@ -1,4 +1,4 @@
-select * from everbell_run_rows where id in (
+select {columns of run_rows as v} from everbell_run_rows v where v.id in (
   select a.run_id from everbell_active_runs a cross join everbell_runs r
   where r.id = a.run_id and a.run_id < ?1 and a.run_id >= ?2
     and (?3 is null or a.status in (select value from json_each(?3)))

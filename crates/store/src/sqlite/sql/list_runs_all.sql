@@ -1,5 +1,5 @@
 -- Ids first: the limit ends the scan before whole rows are put together.
-select * from everbell_run_rows where id in (
+select {columns of run_rows as v} from everbell_run_rows v where v.id in (
   select r.id from everbell_runs r
   left join everbell_active_runs a on a.run_id = r.id
   left join everbell_outcomes o on o.run_id = r.id

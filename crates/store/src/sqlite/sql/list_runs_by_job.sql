@@ -1,6 +1,6 @@
 -- By `at`, which is the order of the index; ids begin with its milliseconds, so this is the order of ids. (In the same
 -- millisecond a job has one slot at the most, and runs by hand, whose `at` is the millisecond.)
-select * from everbell_run_rows where id in (
+select {columns of run_rows as v} from everbell_run_rows v where v.id in (
   select r.id from everbell_runs r
   left join everbell_active_runs a on a.run_id = r.id
   left join everbell_outcomes o on o.run_id = r.id

@@ -1,5 +1,5 @@
 -- The runs that ended, in the order of ids: what runs have in common is looked up for the few that an instance has ended.
-select * from everbell_run_rows where id in (
+select {columns of run_rows as v} from everbell_run_rows v where v.id in (
   select o.run_id from everbell_outcomes o cross join everbell_runs r
   where r.id = o.run_id and o.run_id < ?1 and o.run_id >= ?2
     and (?3 is null or o.status in (select value from json_each(?3)))

@@ -1,5 +1,5 @@
 -- The partial index has only skipped runs. Nobody executed them, so nobody is their instance and nothing failed.
-select * from everbell_run_rows where id in (
+select {columns of run_rows as v} from everbell_run_rows v where v.id in (
   select r.id from everbell_runs r indexed by everbell_runs_skipped
   where r.skip_reason is not null and r.id < ?1 and r.id >= ?2
     and (?3 is null or 'skipped' in (select value from json_each(?3)))

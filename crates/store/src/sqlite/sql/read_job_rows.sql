@@ -1,1 +1,1 @@
-select * from everbell_job_rows where id in (select unhex(value) from json_each(?1))
+select {columns of job_rows as v} from everbell_job_rows v where v.id in (select unhex(value) from json_each(?1))

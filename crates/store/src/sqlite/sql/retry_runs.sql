@@ -9,4 +9,4 @@ from (
   from jsonb_each(?1)
 ) g
 where everbell_active_runs.run_id = g.run_id and everbell_active_runs.attempt = g.attempt and everbell_active_runs.status = 'running'
-returning run_id, job_id
+returning run_id, job_id, cancel_by

@@ -1,0 +1,190 @@
+//! [`OutcomeGroup`]: outcomes that are written together, and what follows from each.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use everbell_core::settle::{Next, Transition};
+use everbell_core::store::{Recorded, StoreError, StoreResult};
+use everbell_core::{Failure, FailureCode, JobKey, Run, RunStatus};
+use jiff::Timestamp;
+use tracing::error;
+
+use super::executor::Done;
+use super::{Shared, pauses};
+use crate::clock::between;
+use crate::events::Event;
+
+/// Outcomes in the order in which they came.
+#[derive(Debug)]
+pub(super) struct OutcomeGroup {
+    shared: Arc<Shared>,
+    outcomes: Vec<Outcome>,
+}
+
+#[derive(Debug)]
+struct Outcome {
+    done: Done,
+    /// Whether it may be written already: the answer to a commit was lost.
+    in_doubt: bool,
+}
+
+impl OutcomeGroup {
+    pub(super) fn new(shared: &Arc<Shared>) -> OutcomeGroup {
+        OutcomeGroup { shared: Arc::clone(shared), outcomes: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.outcomes.is_empty()
+    }
+
+    pub(super) fn push(&mut self, done: Done) {
+        self.outcomes.push(Outcome { done, in_doubt: false });
+    }
+
+    /// Adds the outcomes of another group behind its own.
+    pub(super) fn append(&mut self, mut other: OutcomeGroup) {
+        self.outcomes.append(&mut other.outcomes);
+    }
+
+    /// Takes the first outcomes out, by the job of their runs. The versions of a job belong together.
+    pub(super) fn take_by_job(&mut self, count: usize) -> BTreeMap<Option<JobKey>, OutcomeGroup> {
+        let mut groups: BTreeMap<Option<JobKey>, OutcomeGroup> = BTreeMap::new();
+        for outcome in self.outcomes.drain(..count) {
+            let group = groups.entry(outcome.done.run.job.clone());
+            group.or_insert_with(|| OutcomeGroup::new(&self.shared)).outcomes.push(outcome);
+        }
+        groups
+    }
+
+    /// Takes the outcomes of runs of these jobs out.
+    pub(super) fn take_of(&mut self, is_wanted: impl Fn(&Option<JobKey>) -> bool) -> OutcomeGroup {
+        let taken = self.outcomes.extract_if(.., |outcome| is_wanted(&outcome.done.run.job)).collect();
+        OutcomeGroup { shared: Arc::clone(&self.shared), outcomes: taken }
+    }
+
+    /// Writes the first outcomes. The group stays as it is if that fails.
+    pub(super) async fn write(&mut self, count: usize) -> StoreResult<()> {
+        let now = self.shared.now();
+        let transitions = self.outcomes[..count].iter().filter_map(|outcome| outcome.done.transition.clone());
+        let transitions: Vec<Transition> = transitions.collect();
+        let recorded = match self.shared.store.record(&transitions, now).await {
+            Ok(recorded) => recorded,
+            Err(error) if error.is_transient() => {
+                if matches!(error, StoreError::Unavailable { maybe_done: true, .. }) {
+                    self.doubt(count);
+                }
+                return Err(error);
+            }
+            Err(error) => {
+                let recorded = self.one_by_one(count, &error, now).await;
+                if recorded.is_err() {
+                    // Some of them may be written when one fails.
+                    self.doubt(count);
+                }
+                recorded?
+            }
+        };
+        let mut answers = recorded.into_iter();
+        let written: Vec<Outcome> = self.outcomes.drain(..count).collect();
+        for Outcome { mut done, in_doubt } in written {
+            let applied = match done.transition.as_ref().and_then(|_| answers.next()) {
+                Some(Recorded::Applied { .. }) => true,
+                Some(Recorded::Canceled { by }) => {
+                    done.transition.iter_mut().for_each(|transition| transition.to = canceled(&by, now));
+                    true
+                }
+                Some(Recorded::LeaseLost) if in_doubt => is_written(&self.shared, &done).await,
+                Some(Recorded::LeaseLost) | None => false,
+            };
+            self.shared.inflight.remove(done.attempt());
+            follow_up(&self.shared, done, applied).await;
+        }
+        Ok(())
+    }
+
+    fn doubt(&mut self, count: usize) {
+        self.outcomes[..count].iter_mut().for_each(|outcome| outcome.in_doubt = true);
+    }
+
+    /// One of them cannot be written as it is: it must not take the others with it, and is written as a plain failure.
+    async fn one_by_one(&mut self, count: usize, error: &StoreError, now: Timestamp) -> StoreResult<Vec<Recorded>> {
+        error!(%error, "could not record outcomes together; recording them one by one");
+        let store = &self.shared.store;
+        let mut recorded = Vec::new();
+        for outcome in &mut self.outcomes[..count] {
+            let Some(transition) = &mut outcome.done.transition else { continue };
+            let answer = match store.record(std::slice::from_ref(transition), now).await {
+                Err(error) if !error.is_transient() => {
+                    error!(run = %transition.run_id, %error, "could not record an outcome; recording a failure instead");
+                    *transition = plain_failure(transition, &error, now);
+                    store.record(std::slice::from_ref(transition), now).await?
+                }
+                answer => answer?,
+            };
+            recorded.extend(answer);
+        }
+        Ok(recorded)
+    }
+}
+
+/// Follows up on an outcome: publishes events, wakes the claimer, pauses the job.
+async fn follow_up(shared: &Arc<Shared>, done: Done, applied: bool) {
+    let Shared { events, signals, .. } = &**shared;
+    let Done { run, job, started_at, transition, pause } = done;
+    match transition.map(|transition| transition.to).filter(|_| applied) {
+        Some(Next::Finish { status, finished_at, failure, .. }) => {
+            let (code, message) = failure.map(|failure| (failure.code, failure.message)).unzip();
+            events.publish(Event::Finished { run, status, code, message, took: between(started_at, finished_at) });
+            match (job.filter(|_| status == RunStatus::Failed), pause) {
+                (Some(job), Some(reason)) => {
+                    pauses::pause_asked(shared, job.id, &job.key, &reason).await;
+                }
+                (Some(job), None) if job.policies.pause_after_failures.is_some() => {
+                    pauses::pause_failing(shared, job.id, &job.key).await;
+                }
+                _ => {}
+            }
+        }
+        Some(Next::Retry { not_before, failure, .. }) => {
+            signals.claim_at(not_before);
+            events.publish(Event::Retrying { run, code: failure.code, not_before });
+        }
+        None => events.publish(Event::LeaseLost { run }),
+    }
+}
+
+/// The state of a run that was asked to stop, and is not tried again.
+fn canceled(by: &str, now: Timestamp) -> Next {
+    let failure = Some(Failure::canceled(by));
+    Next::Finish { status: RunStatus::Canceled, finished_at: now, failure, result: None }
+}
+
+/// Whether a transition was written although the answer to its commit was lost.
+async fn is_written(shared: &Shared, done: &Done) -> bool {
+    let Some(transition) = &done.transition else { return false };
+    let Ok(Run { attempt, status, finished_at, .. }) = shared.store.get_run(transition.run_id).await else {
+        return false;
+    };
+    match &transition.to {
+        Next::Finish { status: wanted, finished_at: when, .. } => {
+            let same_time = finished_at.is_some_and(|at| at.as_microsecond() == when.as_microsecond());
+            attempt == transition.attempt && status == *wanted && same_time
+        }
+        // Another instance may have started it again by now, or it was asked to stop.
+        Next::Retry { .. } => {
+            attempt > transition.attempt || matches!(status, RunStatus::Pending | RunStatus::Canceled)
+        }
+    }
+}
+
+/// Returns a plain failure, which can always be written.
+fn plain_failure(transition: &Transition, error: &StoreError, now: Timestamp) -> Transition {
+    let message = format!("its outcome could not be recorded: {error}");
+    let failure = Some(Failure::new(FailureCode::HANDLER_ERROR, &message));
+    let to = Next::Finish { status: RunStatus::Failed, finished_at: now, failure, result: None };
+    Transition { to, output: None, ..transition.clone() }
+}

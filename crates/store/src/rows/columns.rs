@@ -1,0 +1,87 @@
+//! The columns of the views that statements read, in one place for both databases.
+//!
+//! No statement returns `*`: a newer release may add a column to a table or a view while instances of an older one go on,
+//! and what those have prepared must keep its meaning. PostgreSQL refuses a prepared statement whose result has changed
+//! on every connection that knows it, and the driver of SQLite goes by the columns that it saw first.
+//!
+//! `{columns of run_rows as r}` in a statement is the list of the columns of [`RunColumns`](super::RunColumns), each with
+//! this alias, and `{columns of job_rows as j}` that of [`JobListColumns`](super::JobListColumns).
+
+/// The columns of [`RunColumns`](super::RunColumns).
+const RUN_ROWS: &str = "id job_id job_key job_version org_id local_date target payload trigger by_slot at scheduled_at \
+                        created_at status skip_reason skip_detail held catch_up folded attempt runner_id claimed_at \
+                        started_at finished_at lease_until cancel_by failure_code failure_message failure_details \
+                        next_attempt_at result earlier";
+
+/// The columns of [`JobListColumns`](super::JobListColumns).
+const JOB_ROWS: &str = "id job_key version target payload cron_expression run_at timezone anchor_at start_at end_at dst_gap \
+                        dst_fold scope policies labels description source supersedes_job_id created_by created_at status \
+                        error pause_reason paused_by paused_at paused_until revision consecutive_failures declaration \
+                        updated_by updated_at next_run_at last_slot_at rescheduled_from last_local_date last_run_id \
+                        last_run_at next_org_run_at next_org_id";
+
+/// How a placeholder begins.
+const PLACEHOLDER: &str = "{columns of ";
+
+/// The statement of a file, with the columns that it names by a placeholder.
+macro_rules! sql_with_columns {
+    ($($part:expr),+ $(,)?) => {{
+        static SQL: std::sync::LazyLock<String> =
+            std::sync::LazyLock::new(|| $crate::rows::columns::fill(concat!($($part),+)));
+        SQL.as_str()
+    }};
+}
+pub(crate) use sql_with_columns;
+
+/// Replaces every placeholder. One that cannot be read stays, and the database refuses the statement.
+pub(crate) fn fill(sql: &str) -> String {
+    let mut filled = String::with_capacity(sql.len() + RUN_ROWS.len() + JOB_ROWS.len());
+    let mut rest = sql;
+    while let Some((before, after)) = rest.split_once(PLACEHOLDER) {
+        filled.push_str(before);
+        let placeholder = after.split_once('}').and_then(|(name, after)| Some((list(name)?, after)));
+        let Some((columns, after)) = placeholder else {
+            filled.push_str(PLACEHOLDER);
+            rest = after;
+            continue;
+        };
+        filled.push_str(&columns);
+        rest = after;
+    }
+    filled + rest
+}
+
+/// The columns of `run_rows as r`.
+fn list(name: &str) -> Option<String> {
+    let (view, alias) = name.split_once(" as ")?;
+    let columns = match view {
+        "run_rows" => RUN_ROWS,
+        "job_rows" => JOB_ROWS,
+        _ => return None,
+    };
+    let columns: Vec<String> = columns.split_whitespace().map(|column| format!("{alias}.{column}")).collect();
+    Some(columns.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_become_columns() {
+        let sql = fill("select {columns of run_rows as r}, '{}' from run_rows r where r.labels like '{%'");
+        assert!(sql.starts_with("select r.id, r.job_id, r.job_key, "), "{sql}");
+        assert!(sql.ends_with(", r.result, r.earlier, '{}' from run_rows r where r.labels like '{%'"), "{sql}");
+        let sql = fill("select {columns of job_rows as j} union select {columns of job_rows as k}");
+        assert!(sql.contains("j.next_org_id union select k.id, "), "{sql}");
+    }
+
+    #[test]
+    fn a_placeholder_that_cannot_be_read_stays() {
+        for sql in
+            ["select {columns of other as o}", "select {columns of run_rows}", "select {columns of run_rows as r"]
+        {
+            assert_eq!(fill(sql), sql);
+        }
+    }
+}
