@@ -275,6 +275,7 @@ impl<'a> Planner<'a> {
             folded,
             local_date,
             payload: None,
+            trace_context: self.job.trace_context.clone(),
         });
     }
 

@@ -6,12 +6,22 @@ use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
 
 /// A row of `open_inbox.sql`.
-type Row =
-    (i64, String, Option<String>, Option<String>, Option<String>, Option<String>, Option<String>, Option<String>);
+type Row = (
+    i64,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
 /// A row of `refused_inbox.sql`.
 type RefusedRow = (
     i64,
     String,
+    Option<String>,
     Option<String>,
     Option<String>,
     Option<String>,
@@ -33,7 +43,8 @@ impl SqliteStore {
             .bind(request.run_at.clone())
             .bind(request.cron.clone())
             .bind(request.timezone.clone())
-            .bind(request.role.clone());
+            .bind(request.role.clone())
+            .bind(request.traceparent.clone());
         let (id,): (i64,) = tx.one(query).await?;
         tx.note_written();
         tx.commit_and_wake().await?;
@@ -51,8 +62,8 @@ impl SqliteStore {
         let mut held = self.reader("reading the inbox").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<RefusedRow> = tx.all(sqlx::query(include_str!("sql/refused_inbox.sql")).bind(limit)).await?;
-        let refused = |(a, b, c, d, e, f, g, h, reason, at): RefusedRow| RefusedRequest {
-            request: request((a, b, c, d, e, f, g, h)),
+        let refused = |(a, b, c, d, e, f, g, h, i, reason, at): RefusedRow| RefusedRequest {
+            request: request((a, b, c, d, e, f, g, h, i)),
             reason,
             at: at.into(),
         };
@@ -82,6 +93,6 @@ impl SqliteStore {
     }
 }
 
-fn request((id, target, payload, key, run_at, cron, timezone, role): Row) -> InboxRequest {
-    InboxRequest { id, target, payload, key, run_at, cron, timezone, role }
+fn request((id, target, payload, key, run_at, cron, timezone, role, traceparent): Row) -> InboxRequest {
+    InboxRequest { id, target, payload, key, run_at, cron, timezone, role, traceparent }
 }
