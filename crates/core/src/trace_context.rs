@@ -119,9 +119,8 @@ fn checked_traceparent(text: &str) -> Option<String> {
     // All bytes are ASCII by now, so this is no place inside of a character.
     let ids = &text[2..53];
     match (&head[..2], bytes.get(TRACEPARENT_BYTES)) {
-        (b"ff", _) => None,
         (b"00", None) => Some(text.to_owned()),
-        (b"00", Some(_)) => None,
+        (b"00" | b"ff", _) => None,
         // Only one flag has the same meaning in all versions.
         (_, None | Some(b'-')) => {
             let sampled = hex_value(head[54])? & 1;
