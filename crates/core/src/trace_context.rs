@@ -32,9 +32,10 @@ pub struct TraceContext {
 impl TraceContext {
     /// Reads the values of the two headers.
     ///
-    /// The `traceparent` is `00-<32 digits>-<16 digits>-<2 digits>`, in lower-case hexadecimal digits, with a trace id and a
-    /// parent id that are not all zeros. Of a version after 00 only the parts that 00 has are used. A `tracestate` that is
-    /// longer than 512 bytes or not printable ASCII is dropped, as the standard allows: the trace is whole without it.
+    /// The `traceparent` is `00-<32 digits>-<16 digits>-<2 digits>`, in lower-case hexadecimal digits, with a trace id
+    /// and a parent id that are not all zeros. Of a version after 00 only the parts that 00 has are used. A `tracestate`
+    /// that is longer than 512 bytes or not printable ASCII is dropped, as the standard allows: the trace is whole
+    /// without it.
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Result<TraceContext, Invalid> {
         let mut text = checked_traceparent(traceparent).ok_or_else(|| {
             let reason = "must be `00-<trace id>-<parent id>-<flags>` with 32, 16 and 2 lower-case hexadecimal digits, \

@@ -7,17 +7,17 @@ use everbell_core::TraceContext;
 use tracing::Span;
 
 /// Connects everbell to the tracing library of the program, such as OpenTelemetry: see
-/// [`Builder::tracing`](crate::Builder::tracing) and the guide [`observing`](crate::guides::observing), which has a whole
-/// implementation.
+/// [`Builder::tracing`](crate::Builder::tracing) and the guide [`observing`](crate::guides::observing), which has a
+/// whole implementation.
 ///
 /// Both methods are called on the paths of requests and runs, so they must be quick and must not block or panic.
 pub trait Tracing: Send + Sync + 'static {
-    /// Returns the trace of the code that is calling everbell at this moment, if there is one. It is asked whenever a run or
-    /// a one-time job is created without an explicit trace context.
+    /// Returns the trace of the code that is calling everbell at this moment, if there is one. It is asked whenever a
+    /// run or a one-time job is created without an explicit trace context.
     fn current(&self) -> Option<TraceContext>;
 
-    /// Makes the span of a run a child of the span that asked for it. It is called once for each attempt of a run that has a
-    /// trace context, before its handler begins.
+    /// Makes the span of a run a child of the span that asked for it. It is called once for each attempt of a run that
+    /// has a trace context, before its handler begins.
     fn set_parent(&self, span: &Span, parent: &TraceContext);
 }
 

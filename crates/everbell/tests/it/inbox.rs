@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use everbell::{Everbell, JobStatus, Payload, State, StoreError};
+use everbell::{Everbell, JobStatus, Payload, State, StoreError, TraceContext};
 use everbell_store::testing::{TestDatabase, execute};
 
 use crate::given::{trail, within};
@@ -55,7 +55,7 @@ async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'stat
         assert_eq!(later.job.state.status, JobStatus::Active);
         // The databases write spaces as they like.
         assert_eq!(later.job.definition.payload.as_str().replace(' ', ""), r#"{"user":8}"#);
-        let trace = later.job.definition.trace_context.as_ref().map(|context| context.trace_id());
+        let trace = later.job.definition.trace_context.as_ref().map(TraceContext::trace_id);
         assert_eq!(trace, Some("4bf92f3577b34da6a3ce929d0e0e4736"));
         let daily = jobs.get("daily").await.unwrap();
         assert_eq!(daily.job.definition.spec.as_ref().unwrap().zone().name(), "Europe/Paris");

@@ -176,3 +176,16 @@ async fn a_handler_that_a_test_calls_alone_has_the_trace_of_its_setup() {
     test.perform::<()>("see", ()).await.unwrap();
     assert_eq!((seen.take(), library.parents()), (vec![Some(trace(1)), None], vec![trace(1)]));
 }
+
+#[test]
+fn the_guide_shows_the_hook_of_the_program_that_checks_itself() {
+    let read = |path: &str| std::fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let hook = |text: &str| {
+        let from = text.find("#[derive(Default)]\nstruct OpenTelemetry").unwrap();
+        let end = text[from..].find("\n}\n").unwrap();
+        text[from..from + end].to_owned()
+    };
+    let program = hook(&read("../../tests/hosts/opentelemetry/src/main.rs"));
+    assert!(program.contains("fn current(") && program.contains("fn set_parent("), "{program}");
+    assert_eq!(hook(&read("src/guides/observing.md")), program);
+}

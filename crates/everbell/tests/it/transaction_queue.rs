@@ -65,10 +65,10 @@ async fn check(app: &App) {
 
 #[tokio::test]
 async fn a_job_is_enqueued_with_the_commit_on_postgresql() {
-    check(&App::postgres().await).await;
+    Box::pin(check(&App::postgres().await)).await;
 }
 
 #[tokio::test]
 async fn a_job_is_enqueued_with_the_commit_on_sqlite() {
-    check(&App::sqlite().await).await;
+    Box::pin(check(&App::sqlite().await)).await;
 }

@@ -1,5 +1,5 @@
-//! A shop that is traced with OpenTelemetry. A checkout enqueues a mail; the handler that sends it belongs to the trace of the
-//! checkout, whichever instance runs it. The program checks that, and fails if it is not so.
+//! A shop that is traced with OpenTelemetry. A checkout enqueues a mail; the handler that sends it belongs to the trace
+//! of the checkout, whichever instance runs it. The program checks that, and fails if it is not so.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -30,7 +30,7 @@ impl Tracing for OpenTelemetry {
         let mut headers = HashMap::from([("traceparent".to_owned(), parent.traceparent().to_owned())]);
         headers.extend(parent.tracestate().map(|state| ("tracestate".to_owned(), state.to_owned())));
         if let Err(error) = span.set_parent(self.0.extract(&headers)) {
-            tracing::debug!(%error, "the span of a run has no parent"); // for instance because a filter turned the span off
+            tracing::debug!(%error, "the span of a run has no parent"); // a filter turned the span off, for instance
         }
     }
 }
