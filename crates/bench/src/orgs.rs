@@ -194,6 +194,7 @@ fn job(key: &str, target: &str, expression: &str, scope: Scope, created_at: Time
         supersedes: None,
         created_by: "bench".to_owned(),
         created_at,
+        trace_context: None,
     })
 }
 

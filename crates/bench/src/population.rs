@@ -35,6 +35,7 @@ pub(crate) async fn template(store: &dyn Store, created_at: Timestamp) -> Result
         supersedes: None,
         created_by: "bench".to_owned(),
         created_at,
+        trace_context: None,
     };
     let audit = AuditEntry {
         id: Uuid::from_u128(1),

@@ -39,6 +39,10 @@ impl Connection {
     pub(crate) fn new(args: &OnlineArgs) -> Result<Connection, CliError> {
         let inputs = EndpointInputs::from_process(args);
         let (client, endpoint) = ServerEndpoint::find(&inputs, args.request_timeout)?;
+        let client = match endpoint::trace_context() {
+            Some(context) => client.with_trace_context(context),
+            None => client,
+        };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Connection { client, endpoint, runtime })
     }

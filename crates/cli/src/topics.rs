@@ -32,6 +32,8 @@ Variables of the commands that connect to a server:
   EVERBELL_TOKEN_FILE  a file that holds the token
   EVERBELL_DATA_DIR    the data folder; its `admin-token` is used if no other token is named and the server is on this
                        machine; default: everbell-data
+  TRACEPARENT, TRACESTATE
+                       the trace that runs and one-time jobs of this command continue, as W3C Trace Context says
   NO_COLOR             if set, use no colors
   CLICOLOR_FORCE       if set, use colors even without a terminal
   COLUMNS              the width of tables; default: the width of the terminal

@@ -73,6 +73,7 @@ impl<T> Call<T> {
         let call = Call { client, request, document: PhantomData };
         call.edit(|client, request| {
             request.headers_mut().extend(client.authorization());
+            request.headers_mut().extend(client.trace());
             if *request.method() != Method::GET {
                 request.headers_mut().insert(IF_MATCH, HeaderValue::from_static("*"));
             }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use everbell_core::TraceContext;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{Method, Url};
 use rustls::crypto::{CryptoProvider, ring};
@@ -27,6 +28,7 @@ pub struct Client {
     pub(crate) http: reqwest::Client,
     target: Arc<Target>,
     token: Option<HeaderValue>,
+    trace_context: Option<Arc<TraceContext>>,
     pub(crate) timeout: Duration,
 }
 
@@ -62,6 +64,13 @@ impl Client {
         Ok(self)
     }
 
+    /// Returns the same client, whose requests belong to this trace: runs and one-time jobs that they create continue it.
+    #[must_use]
+    pub fn with_trace_context(mut self, context: TraceContext) -> Client {
+        self.trace_context = Some(Arc::new(context));
+        self
+    }
+
     /// The address of the server, without the mount and without a slash at the end.
     pub fn server(&self) -> &str {
         self.target.server.as_str().trim_end_matches('/')
@@ -86,8 +95,17 @@ impl Client {
         Call::new(self.clone(), method, path)
     }
 
-    pub(crate) fn authorization(&self) -> Option<(reqwest::header::HeaderName, HeaderValue)> {
+    pub(crate) fn authorization(&self) -> Option<(HeaderName, HeaderValue)> {
         self.token.clone().map(|token| (AUTHORIZATION, token))
+    }
+
+    /// The headers of the trace that requests belong to.
+    pub(crate) fn trace(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        let context = self.trace_context.as_deref();
+        let parent = context.map(|context| ("traceparent", context.traceparent()));
+        let state = context.and_then(TraceContext::tracestate).map(|state| ("tracestate", state));
+        let header = |(name, value)| Some((HeaderName::from_static(name), HeaderValue::from_str(value).ok()?));
+        parent.into_iter().chain(state).filter_map(header)
     }
 
     pub(crate) fn get<T>(&self, path: &str) -> Call<T> {
@@ -140,7 +158,8 @@ impl ClientBuilder {
         let mount = if path.is_empty() { DEFAULT_MOUNT.to_owned() } else { path };
         server.set_path("");
         let http = http_client(&server)?;
-        let client = Client { http, target: Arc::new(Target { server, mount }), token: None, timeout: self.timeout };
+        let target = Arc::new(Target { server, mount });
+        let client = Client { http, target, token: None, trace_context: None, timeout: self.timeout };
         match &self.token {
             Some(token) => client.with_token(token.reveal()),
             None => Ok(client),

@@ -32,6 +32,7 @@ mod query;
 mod request;
 mod runs;
 
+pub use everbell_core::TraceContext;
 pub use everbell_wire as wire;
 pub use reqwest::{Method, Url};
 

@@ -18,7 +18,7 @@ use crate::plan::{self, Missed, Plan, PlanContext, RunNow};
 use crate::policy::Policies;
 use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
-use crate::spec::Spec;
+use crate::spec::{Spec, When};
 
 pub use declared::{record_declaration, restore_declaration};
 
@@ -273,13 +273,15 @@ pub fn new_version(
 ) -> Result<JobChange, Invalid> {
     let state = view.job.state.retired(by, now)?;
     let old = view.job();
+    let spec = edit.spec.map_or_else(|| old.spec.clone(), Ok);
+    let stays_one_time = matches!(&spec, Ok(spec) if matches!(spec.when(), When::Once(_)));
     let definition = Definition {
         id,
         version: old.version + 1,
         key: old.key.clone(),
         target: edit.target.unwrap_or_else(|| old.target.clone()),
         payload: edit.payload.unwrap_or_else(|| old.payload.clone()),
-        spec: edit.spec.map_or_else(|| old.spec.clone(), Ok),
+        spec,
         policies: edit.policies.unwrap_or_else(|| old.policies.clone()),
         scope: edit.scope.unwrap_or(old.scope),
         description: edit.description.unwrap_or_else(|| old.description.clone()),
@@ -288,6 +290,7 @@ pub fn new_version(
         supersedes: Some(old.id),
         created_by: by.to_owned(),
         created_at: now,
+        trace_context: old.trace_context.clone().filter(|_| stays_one_time),
     };
     if let Err(broken) = &definition.spec {
         return Err(Invalid::new("schedule", broken.reason.clone()));

@@ -10,7 +10,7 @@ use crate::cron::{Dst, Expression, ParseError};
 use crate::spec::When;
 use crate::{
     Definition, Dependency, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Scope, Source, Spec, SpecError,
-    Target, Zone, expect_visible,
+    Target, TraceContext, Zone, expect_visible,
 };
 
 const MAX_DESCRIPTION_BYTES: usize = 10_000;
@@ -46,6 +46,8 @@ pub struct Draft {
     pub labels: BTreeMap<String, String>,
     /// Whether the job fires once for all, or for each org.
     pub scope: Scope,
+    /// The trace that the run of a one-time job continues.
+    pub trace_context: Option<TraceContext>,
 }
 
 /// When a draft fires.
@@ -112,6 +114,7 @@ impl Draft {
             description: String::new(),
             labels: BTreeMap::new(),
             scope: Scope::Global,
+            trace_context: None,
         }
     }
 
@@ -186,6 +189,7 @@ impl Draft {
             supersedes: None,
             created_by: made.by.to_owned(),
             created_at: made.at,
+            trace_context: self.trace_context.clone(),
         })
     }
 
@@ -286,6 +290,11 @@ impl Draft {
         if self.scope == Scope::PerOrg && matches!(self.timing, Timing::Once(_)) {
             let reason = "a job that fires for each org needs a local time that recurs: `cronExpression`, not `runAt`";
             problems.push(Invalid::new("scope", reason));
+        }
+        if self.trace_context.is_some() && !matches!(self.timing, Timing::Once(_)) {
+            let reason =
+                "only a one-time job continues the trace of its creator: slots of a recurring one have no request";
+            problems.push(Invalid::new("traceContext", reason));
         }
         if self.description.len() > MAX_DESCRIPTION_BYTES || self.description.contains('\0') {
             let reason = format!("must be at most {MAX_DESCRIPTION_BYTES} bytes without NUL");

@@ -14,6 +14,7 @@ use crate::ids::{Invalid, JobId, JobKey, OrgId, Target};
 use crate::json::Json;
 use crate::policy::{Policies, words};
 use crate::spec::{Spec, When};
+use crate::trace_context::TraceContext;
 
 /// One version of a job: immutable, so an instance may keep it as long as it likes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,9 @@ pub struct Definition {
     pub created_by: String,
     /// When it was created. Its slots start after this.
     pub created_at: Timestamp,
+    /// The trace of the request that created a one-time job, which its run continues. Recurring jobs have none: their slots
+    /// follow from the clock, not from a request of long ago.
+    pub trace_context: Option<TraceContext>,
 }
 
 /// A stored schedule that cannot be read any more, for instance because a zone left the IANA database.
@@ -149,6 +153,13 @@ impl Definition {
             part(value);
         }
         hash.finalize().into()
+    }
+
+    /// Adds the trace of its creator, unless it has one. A recurring job stays without.
+    #[must_use]
+    pub fn in_trace(self, creator: Option<TraceContext>) -> Definition {
+        let creator = creator.filter(|_| self.is_one_time());
+        Definition { trace_context: self.trace_context.or(creator), ..self }
     }
 
     /// Whether it fires once and then retires.

@@ -53,6 +53,7 @@ mod output;
 mod policy;
 mod release;
 mod run;
+mod trace_context;
 
 pub mod change;
 pub mod enqueue;
@@ -85,4 +86,5 @@ pub use policy::{
 pub use release::{ALIVE_FOR, Release, ReleaseId, ReleaseStatus, Releases, SEEN_EVERY};
 pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
 pub use spec::{Spec, SpecError, When};
+pub use trace_context::TraceContext;
 pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

@@ -11,6 +11,7 @@ use crate::failure::{EarlierAttempt, Failure};
 use crate::ids::{BackfillId, InstanceId, JobId, JobKey, OrgId, RunId, Target, gap_id};
 use crate::json::Json;
 use crate::policy::words;
+use crate::trace_context::TraceContext;
 
 /// `pending -> running -> succeeded | failed | canceled`, `pending -> canceled | skipped`. The last four are terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,6 +160,8 @@ pub struct NewRun {
     pub local_date: Option<Date>,
     /// Another payload than the job's.
     pub payload: Option<Json>,
+    /// The trace of the request that it follows from.
+    pub trace_context: Option<TraceContext>,
 }
 
 /// A run that is pending or running, as far as the overlap check cares.
@@ -196,6 +199,8 @@ pub struct Run {
     pub payload: Json,
     /// Its cause.
     pub trigger: Trigger,
+    /// The trace of the request that created it, or that created its one-time job; `None` for slots of recurring jobs.
+    pub trace_context: Option<TraceContext>,
     /// The nominal instant; `None` for a run by hand.
     pub slot_at: Option<Timestamp>,
     /// When it should start.

@@ -22,6 +22,7 @@ use crate::layer::Layers;
 use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
 use crate::targets::{Action, PayloadCheck, TargetOptions, Targets};
+use crate::trace::{Tracing, TracingHook};
 use crate::typed::TargetLabel;
 
 /// The most known targets that a problem names.
@@ -43,6 +44,7 @@ pub struct Builder {
     options: EngineOptions,
     observers: Vec<Observer>,
     pub(crate) layers: Layers,
+    tracing: TracingHook,
     problems: Vec<String>,
 }
 
@@ -89,6 +91,7 @@ impl Builder {
             options: EngineOptions::default(),
             observers: Vec::new(),
             layers: Layers::default(),
+            tracing: TracingHook::default(),
             problems: Vec::new(),
         }
     }
@@ -232,6 +235,13 @@ impl Builder {
         self
     }
 
+    /// Connects the traces of the program: a run that a request asked for, and the run of a one-time job, continue the trace
+    /// of that request, here or in the instance that executes them. See [`Tracing`]. The last call counts.
+    pub fn tracing(mut self, tracing: impl Tracing) -> Builder {
+        self.tracing = TracingHook::new(tracing);
+        self
+    }
+
     /// Checks everything, opens the database and brings its schema and the declared jobs up to date.
     ///
     /// Reports all problems at once, before anything is opened.
@@ -293,7 +303,7 @@ impl Builder {
     }
 
     fn check_targets(&mut self, states: &Arc<States>, problems: &mut Vec<String>) -> Targets {
-        let mut targets = Targets::default();
+        let mut targets = Targets::new(self.tracing.clone());
         for Registered { name, options, check, check_payload, erase } in std::mem::take(&mut self.targets) {
             problems.extend(check(states).into_iter().map(|missing| format!("target `{name}`: {missing}")));
             if options.concurrency == Some(0) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use everbell_core::change::NewJob;
 use everbell_core::store::{AuditEntry, InboxAnswer, InboxRequest, StoreError, StoreResult};
-use everbell_core::{Invalid, storable_text};
+use everbell_core::{Invalid, TraceContext, storable_text};
 use jiff::Timestamp;
 use tracing::{debug, warn};
 
@@ -59,7 +59,10 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
     let mut answered = 0;
     for request in &requests {
         let actor = request.role.as_ref().map_or_else(|| "sql".to_owned(), |role| format!("sql:{role}"));
-        let jobs = Jobs::new(Context::new(parts).accept_any_target()).by(&actor);
+        // One that is no `traceparent` is none, as in a header: the job is worth more than its telemetry.
+        let traceparent = request.traceparent.as_deref();
+        let trace_context = traceparent.and_then(|text| TraceContext::parse(text, None).ok());
+        let jobs = Jobs::new(Context::new(parts).accept_any_target()).by(&actor).trace_context(trace_context);
         let (mut answer, mut audit) = match prepare(&jobs, request).await {
             Ok((job, audit)) => (InboxAnswer::Create(Box::new(job)), audit),
             Err(error) if error.is_transient() => return Err(error),

@@ -60,7 +60,7 @@
 //! - **Stop**: [`shutdown_signal`] resolves on SIGTERM and SIGINT. The [`guides`] say what happens to runs in a
 //!   [deploy](guides::shutdown) and in a [crash](guides::crashes).
 //! - **Watch**: [`Everbell::events`] sends every [`Event`] as it happens; [`Builder::observe`] sees them without
-//!   missing one.
+//!   missing one. Handlers continue the trace of the request that enqueued them: [`Builder::tracing`].
 //! - **Test** with [`testing`]: a whole instance under a clock that the test moves.
 //! - **Together with your own data**: [`Jobs::create_in`], [`Jobs::retire_in`] and `run_now(…).in_tx(…)` write jobs and
 //!   runs in a transaction of yours: [`guides::transactions`]. Tables are in a schema of their own, `everbell` (on SQLite
@@ -112,6 +112,7 @@ mod sync;
 mod targets;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod trace;
 mod typed;
 
 pub use everbell_core as core;
@@ -135,6 +136,7 @@ pub use schedule::Schedule;
 pub use shutdown_signal::shutdown_signal;
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, TargetOptions};
+pub use trace::Tracing;
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 
 #[cfg(feature = "postgres")]
@@ -154,5 +156,5 @@ pub use everbell_core::store::{
 };
 pub use everbell_core::{
     Backoff, CatchUp, EarlierAttempt, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Made, OnLeaseLoss, OnLost,
-    OrgId, Overlap, Run as RunRecord, RunId, RunStatus, Scope, Source, Target,
+    OrgId, Overlap, Run as RunRecord, RunId, RunStatus, Scope, Source, Target, TraceContext,
 };

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use everbell_core::store::Claim;
 use everbell_core::{
-    Definition, EarlierAttempt, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, RunId, Target, Trigger,
+    Definition, EarlierAttempt, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, RunId, Target, TraceContext,
+    Trigger,
 };
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
@@ -15,6 +16,7 @@ use tracing::{Span, info_span};
 
 use crate::events::{Event, Events, RunInfo};
 use crate::lease::Lease;
+use crate::trace::TracingHook;
 
 /// The run that a handler works on. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -30,6 +32,7 @@ struct Inner {
     /// The number of callers that wait in [`Run::canceled`].
     awaiting_stop: AtomicUsize,
     span: OnceLock<Span>,
+    tracing: TracingHook,
 }
 
 /// Counts a caller until it is dropped.
@@ -66,9 +69,15 @@ impl Tail {
 }
 
 impl Run {
-    pub(crate) fn new(claim: Claim, events: Events, stop: watch::Receiver<bool>, lease: Lease) -> Run {
-        let (output, awaiting_stop) = (Mutex::default(), AtomicUsize::new(0));
-        Run(Arc::new(Inner { claim, events, stop, lease, output, awaiting_stop, span: OnceLock::new() }))
+    pub(crate) fn new(
+        claim: Claim,
+        events: Events,
+        stop: watch::Receiver<bool>,
+        lease: Lease,
+        tracing: TracingHook,
+    ) -> Run {
+        let (output, awaiting_stop, span) = (Mutex::default(), AtomicUsize::new(0), OnceLock::new());
+        Run(Arc::new(Inner { claim, events, stop, lease, output, awaiting_stop, span, tracing }))
     }
 
     /// Returns the id of the run.
@@ -99,6 +108,13 @@ impl Run {
     /// Returns the cause of this run: a slot, a person, a backfill.
     pub fn trigger(&self) -> &Trigger {
         &self.0.claim.run.trigger
+    }
+
+    /// Returns the trace of the request that created this run, or its one-time job: for calls that shall belong to it.
+    ///
+    /// Every attempt has the same one. Slots of recurring jobs have none: they follow from the clock, not from a request.
+    pub fn trace_context(&self) -> Option<&TraceContext> {
+        self.0.claim.run.trace_context.as_ref()
     }
 
     /// Returns the payload as text. [`Payload`](crate::Payload) reads it into a type.
@@ -255,11 +271,12 @@ impl Run {
     /// in `spawn_blocking`, and `.instrument(run.span().clone())` ([`tracing::Instrument`]) for futures that are spawned.
     ///
     /// It is called `everbell.run` and has the fields `run`, `attempt`, `target_label`, and if the run has them `job`,
-    /// `version`, `org` and `slot`.
+    /// `version`, `org`, `slot` and `trace_id`. With [`Builder::tracing`](crate::Builder::tracing) it is a child of the span
+    /// that asked for the run.
     pub fn span(&self) -> &Span {
         self.0.span.get_or_init(|| {
             let run = &self.0.claim.run;
-            info_span!(
+            let span = info_span!(
                 "everbell.run",
                 run = %run.id,
                 attempt = run.attempt,
@@ -268,7 +285,12 @@ impl Run {
                 version = run.job_version,
                 org = run.org.as_ref().map(display),
                 slot = run.slot_at.as_ref().map(display),
-            )
+                trace_id = run.trace_context.as_ref().map(TraceContext::trace_id),
+            );
+            if let Some(parent) = &run.trace_context {
+                self.0.tracing.set_parent(&span, parent);
+            }
+            span
         })
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell_core::change::Edit;
 use everbell_core::cron::{DstFold, DstGap};
 use everbell_core::{
-    Backoff, CatchUp, Definition, Draft, Invalid, Json, Made, OnLeaseLoss, OnLost, Overlap, Scope, Timing,
+    Backoff, CatchUp, Definition, Draft, Invalid, Json, Made, OnLeaseLoss, OnLost, Overlap, Scope, Timing, TraceContext,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -287,6 +287,15 @@ impl Schedule {
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Schedule {
         self.0.labels.insert(name.into(), value.into());
+        self
+    }
+
+    /// Sets the trace that the run of a one-time job continues: default the current one of
+    /// [`Builder::tracing`](crate::Builder::tracing), if the job is created by a call and not declared. A recurring job is
+    /// refused: its slots follow from the clock, and a trace of long ago would say nothing about them.
+    #[must_use]
+    pub fn trace_context(mut self, context: TraceContext) -> Schedule {
+        self.0.trace_context = Some(context);
         self
     }
 

@@ -10,6 +10,7 @@ use everbell_core::{Invalid, Json, Target};
 
 use crate::clock::BoxFuture;
 use crate::run::Run;
+use crate::trace::TracingHook;
 
 /// A handler with its types erased: takes a run, returns an outcome.
 pub type Action = Arc<dyn Fn(Run) -> BoxFuture<'static, Outcome> + Send + Sync>;
@@ -57,9 +58,17 @@ impl fmt::Debug for Served {
 
 /// The targets that an instance serves.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Targets(BTreeMap<Target, Served>);
+pub(crate) struct Targets {
+    served: BTreeMap<Target, Served>,
+    /// The traces that their runs belong to.
+    pub(crate) tracing: TracingHook,
+}
 
 impl Targets {
+    pub(crate) fn new(tracing: TracingHook) -> Targets {
+        Targets { served: BTreeMap::new(), tracing }
+    }
+
     /// Serves a target that takes any payload. Returns whether the label was free.
     #[cfg(test)]
     pub(crate) fn add(&mut self, target: Target, action: Action, options: TargetOptions) -> bool {
@@ -74,12 +83,12 @@ impl Targets {
         options: TargetOptions,
         check_payload: PayloadCheck,
     ) -> bool {
-        self.0.insert(target, Served { action, options, check_payload }).is_none()
+        self.served.insert(target, Served { action, options, check_payload }).is_none()
     }
 
     /// Refuses a payload that the handler of its target cannot read. Targets that are not served here are not checked.
     pub(crate) fn check_payload(&self, target: &Target, payload: &Json, job: Option<&str>) -> Result<(), Invalid> {
-        let Some(served) = self.0.get(target) else { return Ok(()) };
+        let Some(served) = self.served.get(target) else { return Ok(()) };
         (served.check_payload)(payload).map_err(|mismatch| {
             let job = job.map_or_else(String::new, |job| format!(" of job `{job}`"));
             Invalid::new("payload", format!("target `{target}` cannot read the payload{job}: it is {mismatch}"))
@@ -87,14 +96,14 @@ impl Targets {
     }
 
     pub(crate) fn get(&self, target: &Target) -> Option<&Served> {
-        self.0.get(target)
+        self.served.get(target)
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &Target> {
-        self.0.keys()
+        self.served.keys()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Target, &Served)> {
-        self.0.iter()
+        self.served.iter()
     }
 }

@@ -45,7 +45,9 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Durable, distributed cron. Times are RFC 3339 in UTC with as many decimals as needed: \
                             compare them as times, not as texts. Durations are ISO 8601. Every error is a problem \
-                            document (RFC 9457). Send an Idempotency-Key with POST requests to repeat them safely.",
+                            document (RFC 9457). Send an Idempotency-Key with POST requests to repeat them safely. \
+                            A request with the headers traceparent and tracestate (W3C Trace Context) passes its trace on \
+                            to the runs and one-time jobs that it creates.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/" }],

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use everbell::client::IntoJobRef;
 use everbell::core::store::{JobRef, RequestKey};
-use everbell::{JobId, Jobs, OrgId, Orgs, RunId, Runs};
+use everbell::{JobId, Jobs, OrgId, Orgs, RunId, Runs, TraceContext};
 use everbell_wire as wire;
 use serde::Serialize;
 use serde_json::Value;
@@ -47,7 +47,11 @@ pub struct ApiRequest {
 impl ApiRequest {
     /// Returns the jobs client of the caller.
     pub fn jobs(&self) -> Jobs {
-        self.actor.jobs(&self.app.bell).once(self.request_key.as_ref())
+        let jobs = self.actor.jobs(&self.app.bell).once(self.request_key.as_ref());
+        match self.trace_context() {
+            Some(context) => jobs.trace_context(context),
+            None => jobs,
+        }
     }
 
     /// Returns the client with an optional reason for the audit trail.
@@ -57,7 +61,21 @@ impl ApiRequest {
 
     /// Returns the runs client of the caller.
     pub fn runs(&self) -> Runs {
-        self.actor.runs(&self.app.bell).once(self.request_key.as_ref())
+        let runs = self.actor.runs(&self.app.bell).once(self.request_key.as_ref());
+        match self.trace_context() {
+            Some(context) => runs.trace_context(context),
+            None => runs,
+        }
+    }
+
+    /// Returns the trace of the request. As W3C says, headers that cannot be read mean that there is none.
+    fn trace_context(&self) -> Option<TraceContext> {
+        let mut parents = self.headers.get_all("traceparent").iter();
+        let parent = parents.next().filter(|_| parents.next().is_none())?;
+        let states: Option<Vec<&str>> =
+            self.headers.get_all("tracestate").iter().map(|state| state.to_str().ok()).collect();
+        let state = states.map(|states| states.join(","));
+        TraceContext::parse(parent.to_str().ok()?, state.as_deref()).ok()
     }
 
     /// Returns the client with an optional reason for the audit trail.

@@ -182,6 +182,9 @@ pub struct Run {
     pub backfill_id: Option<String>,
     /// A key that is the same for the same slot on every instance and in every attempt.
     pub idempotency_key: String,
+    /// The W3C trace of the request that created the run or its one-time job; null for slots of recurring jobs.
+    #[serde(default)]
+    pub trace_id: Option<String>,
     /// The result of its handler.
     pub result: Option<Value>,
     /// The end of what its current or last attempt printed; only for a single run.
@@ -341,6 +344,7 @@ impl Run {
                 _ => None,
             },
             idempotency_key: run.idempotency_key(),
+            trace_id: run.trace_context.as_ref().map(|context| context.trace_id().to_owned()),
             result: parsed(run.result.as_ref()),
             output: None,
         }

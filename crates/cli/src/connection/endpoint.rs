@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use everbell_client::{Client, Error, Url};
+use everbell_client::{Client, Error, TraceContext, Url};
 
 use super::Refusal;
 use crate::{CliError, OnlineArgs};
@@ -30,6 +30,12 @@ pub(super) struct EndpointInputs {
 
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|text| !text.trim().is_empty())
+}
+
+/// The trace that this command is a part of, such as that of a pipeline. A variable that cannot be read means that there is
+/// none, as for the headers of the same names.
+pub(super) fn trace_context() -> Option<TraceContext> {
+    TraceContext::parse(&variable("TRACEPARENT")?, variable("TRACESTATE").as_deref()).ok()
 }
 
 impl EndpointInputs {

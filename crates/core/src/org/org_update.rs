@@ -12,6 +12,7 @@ use crate::json::Json;
 use crate::plan::{self, Backfill, MAX_BACKFILLED, Missed, Plan, PlanContext, RunNow};
 use crate::policy::Overlap;
 use crate::run::GapReason;
+use crate::trace_context::TraceContext;
 
 /// A task that is carried out for every org of a job. The org updates of one job key run one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub enum OrgTask {
         payload: Option<Json>,
         /// The overlap policy, if not the job's own.
         overlap: Option<Overlap>,
+        /// The trace that the runs continue.
+        trace_context: Option<TraceContext>,
     },
     /// Creates runs for the slots of a range that have none.
     Backfill {
@@ -90,6 +93,8 @@ pub enum OrgTask {
         from: Timestamp,
         /// The end of the range.
         to: Timestamp,
+        /// The trace that the runs continue.
+        trace_context: Option<TraceContext>,
     },
 }
 
@@ -127,8 +132,11 @@ pub fn take_step(view: &OrgView, step: OrgUpdateStep<'_>) -> TimerChanges {
         // The org update that ended the job or org removes the timer, and passes on what has to be remembered.
         OrgTask::Resume { .. } if matches!(view.eligibility(), Eligibility::Over(_)) => None,
         task @ (OrgTask::Arm | OrgTask::Resume { .. }) => return reconcile(view, Some(task)),
-        OrgTask::RunNow { payload, overlap } => run_now(view, step, payload.as_ref(), *overlap),
-        OrgTask::Backfill { id, from, to } => backfill(view, *id, *from, *to),
+        OrgTask::RunNow { payload, overlap, trace_context } => {
+            let (payload, trace_context) = (payload.clone(), trace_context.clone());
+            run_now(view, step, |id, actor| RunNow { id, actor, payload, overlap: *overlap, trace_context })
+        }
+        OrgTask::Backfill { id, from, to, trace_context } => backfill(view, *id, (*from, *to), trace_context.as_ref()),
     };
     // Runs beside the schedule leave the timer as it is.
     let org_error = view.timer.as_ref().and_then(|old| old.error.clone());
@@ -136,7 +144,11 @@ pub fn take_step(view: &OrgView, step: OrgUpdateStep<'_>) -> TimerChanges {
     TimerChanges { before: None, change }
 }
 
-fn run_now(view: &OrgView, step: OrgUpdateStep<'_>, payload: Option<&Json>, overlap: Option<Overlap>) -> Option<Plan> {
+fn run_now<'a>(
+    view: &OrgView,
+    step: OrgUpdateStep<'a>,
+    request: impl FnOnce(RunId, &'a str) -> RunNow<'a>,
+) -> Option<Plan> {
     // A paused job may be run by hand; one that the org does not take part in is not run for it.
     let wanted = view.facts.place.enabled && view.facts.override_.as_ref().is_none_or(|override_| override_.enabled);
     if matches!(view.eligibility(), Eligibility::Over(_)) || !wanted {
@@ -144,7 +156,7 @@ fn run_now(view: &OrgView, step: OrgUpdateStep<'_>, payload: Option<&Json>, over
     }
     let old = view.timer.as_ref()?;
     let id: RunId = org_update_run_id(step.org_update.id, view.job.id, &view.org, step.org_update.at);
-    let request = RunNow { id, actor: &step.org_update.actor, payload: payload.cloned(), overlap };
+    let request = request(id, &step.org_update.actor);
     Some(plan::run_now(&view.job, &old.timer, &view.seen(&old.active), &request, step.now))
 }
 
@@ -166,7 +178,12 @@ fn is_backfilled(eligibility: &Eligibility) -> bool {
     matches!(eligibility, Eligibility::Eligible(_) | Eligibility::Off(_))
 }
 
-fn backfill(view: &OrgView, id: BackfillId, from: Timestamp, to: Timestamp) -> Option<Plan> {
+fn backfill(
+    view: &OrgView,
+    id: BackfillId,
+    (from, to): (Timestamp, Timestamp),
+    trace_context: Option<&TraceContext>,
+) -> Option<Plan> {
     if !is_backfilled(&view.eligibility()) {
         return None;
     }
@@ -176,7 +193,7 @@ fn backfill(view: &OrgView, id: BackfillId, from: Timestamp, to: Timestamp) -> O
     let slots: Vec<Timestamp> =
         spec.slots_after(plan::just_before(from)).take_while(|slot| *slot <= until).take(MAX_BACKFILLED).collect();
     let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&old.active) };
-    plan::backfill(&view.job, &old.timer, &seen, &Backfill { id, slots: &slots })
+    plan::backfill(&view.job, &old.timer, &seen, &Backfill { id, slots: &slots, trace_context })
         .ok()
         .filter(|plan| !plan.runs.is_empty())
 }

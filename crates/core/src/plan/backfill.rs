@@ -8,6 +8,7 @@ use crate::ids::{BackfillId, Invalid, RunId};
 use crate::job::{Definition, Timer};
 use crate::org;
 use crate::run::{NewRun, Trigger};
+use crate::trace_context::TraceContext;
 
 /// The most slots of one backfill.
 pub const MAX_BACKFILLED: usize = 1_000;
@@ -19,6 +20,8 @@ pub struct Backfill<'a> {
     pub id: BackfillId,
     /// Its slots, oldest first. The commit skips those that already have a run.
     pub slots: &'a [Timestamp],
+    /// The trace that the runs continue.
+    pub trace_context: Option<&'a TraceContext>,
 }
 
 /// Enqueues a run for each slot. They wait for each other and for what is active, as `maxConcurrentRuns` says, however
@@ -59,6 +62,7 @@ pub fn backfill(
             folded: 0,
             local_date: timer.org.as_ref().map(|_| org::local_date(spec, *slot)),
             payload: None,
+            trace_context: request.trace_context.cloned(),
         });
     }
     Ok(Plan { runs, ..Plan::nothing(timer) })

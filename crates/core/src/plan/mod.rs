@@ -72,12 +72,11 @@ pub struct Plan {
 impl Plan {
     /// Nothing happens and the timer stays as it is.
     pub fn nothing(timer: &Timer) -> Plan {
-        let timer = timer.clone();
         Plan {
             runs: Vec::new(),
             gaps: Vec::new(),
             cancel: Vec::new(),
-            timer,
+            timer: timer.clone(),
             retire: false,
             error: None,
             org_error: None,
@@ -275,6 +274,7 @@ impl<'a> Planner<'a> {
             folded,
             local_date,
             payload: None,
+            trace_context: self.job.trace_context.clone(),
         });
     }
 

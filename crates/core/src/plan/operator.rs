@@ -11,6 +11,7 @@ use crate::json::Json;
 use crate::org;
 use crate::policy::Overlap;
 use crate::run::{GapReason, NewRun, SkipReason, Trigger};
+use crate::trace_context::TraceContext;
 
 /// The most slots that one skip-next passes over.
 const MAX_SKIPPED: u32 = 100;
@@ -132,6 +133,8 @@ pub struct RunNow<'a> {
     pub payload: Option<Json>,
     /// Another overlap policy than the job's: [`Overlap::Allow`] forces, [`Overlap::Queue`] waits.
     pub overlap: Option<Overlap>,
+    /// The trace that the run continues.
+    pub trace_context: Option<TraceContext>,
 }
 
 /// Enqueues a run at once. Obeys overlap; leaves the timer alone.
@@ -154,6 +157,7 @@ pub fn run_now(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, request:
         folded: 0,
         local_date: None,
         payload: request.payload.clone(),
+        trace_context: request.trace_context.clone(),
     };
     let (cancel, _) = overlaps.finish();
     Plan { runs: vec![run], cancel, ..Plan::nothing(timer) }

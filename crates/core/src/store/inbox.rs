@@ -23,6 +23,8 @@ pub struct InboxRequest {
     pub timezone: Option<String>,
     /// The role of the database that wrote it, where there are any.
     pub role: Option<String>,
+    /// The W3C `traceparent` of the program that wrote it.
+    pub traceparent: Option<String>,
 }
 
 /// The answer to a request.

@@ -108,7 +108,8 @@ fn retired_is_final() {
     let retired = after(&view, &change::retire(&view, "ana", at("11:30:00")).unwrap());
     assert_eq!((retired.job.state.status, retired.timer.next_run_at), (JobStatus::Retired, None));
     let now = at("11:40:00");
-    let request = RunNow { id: RunId::by_hand(now, [1; 10]), actor: "ana", payload: None, overlap: None };
+    let request =
+        RunNow { id: RunId::by_hand(now, [1; 10]), actor: "ana", payload: None, overlap: None, trace_context: None };
     let refusals: Vec<Invalid> = [
         change::pause(&retired, paused("SMTP down")),
         change::resume(&retired, Missed::Skip, "ana", now),
@@ -211,7 +212,13 @@ fn runs_beyond_the_bound_on_pending_ones_are_refused() {
 fn a_run_by_hand_obeys_overlap_and_leaves_the_timer() {
     let mut view = hourly();
     let now = at("11:30:00");
-    let request = |overlap| RunNow { id: RunId::by_hand(now, [1; 10]), actor: "ana", payload: None, overlap };
+    let request = |overlap| RunNow {
+        id: RunId::by_hand(now, [1; 10]),
+        actor: "ana",
+        payload: None,
+        overlap,
+        trace_context: None,
+    };
     let free = change::run_now(&view, &request(None), now).unwrap();
     assert_eq!((free.plan.timer, free.plan.runs[0].skip.clone()), (view.timer.clone(), None));
     assert_eq!(free.plan.runs[0].trigger.to_string(), "manual:ana");

@@ -46,6 +46,7 @@ pub(crate) fn job(schedule: &str, policies: &str, created_at: Timestamp) -> Defi
         supersedes: None,
         created_by: "test".to_owned(),
         created_at,
+        trace_context: None,
     }
 }
 

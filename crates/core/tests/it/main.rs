@@ -18,5 +18,6 @@ mod properties;
 mod random;
 mod repair;
 mod succession;
+mod trace_context;
 mod vectors;
 mod warnings;

@@ -48,7 +48,8 @@ fn decide(input: &str) -> String {
         "skip" => plan::skip_next(&job, &timer, &seen, argument.parse().unwrap(), "ana", now),
         "run-now" => {
             let id = RunId::by_hand(now, [9; 10]);
-            let request = RunNow { id, actor: "ana", payload: None, overlap: Overlap::from_word(argument) };
+            let request =
+                RunNow { id, actor: "ana", payload: None, overlap: Overlap::from_word(argument), trace_context: None };
             Ok(plan::run_now(&job, &timer, &seen, &request, now))
         }
         other => panic!("`{other}` is not an action"),

@@ -180,7 +180,8 @@ impl Jobs {
         after.insert("slots".to_owned(), json!(wanted.len()));
         after.extend(plan.org.iter().map(|org| ("orgId".to_owned(), json!(org.as_str()))));
         let audit = self.context.entry(ACTION, format!("job:{}", definition.key), now, None, Some(&after));
-        let request = Backfill { id, slots: &wanted };
+        let trace_context = self.context.trace_context();
+        let request = Backfill { id, slots: &wanted, trace_context: trace_context.as_ref() };
         let most = self.context.parts.options.max_pending_runs;
         let decide = |view: &JobView| {
             change::expect_pending_room(view, wanted.len(), most)?;

@@ -54,7 +54,7 @@ impl Jobs {
         }
         let id = before.unwrap_or_else(|| BackfillId::new(now, random()));
         let after = facts_of(id, from, to);
-        let task = OrgTask::Backfill { id, from, to };
+        let task = OrgTask::Backfill { id, from, to, trace_context: self.context.trace_context() };
         let org_update =
             org_updates::begin(&self.context, JobRef::Id(definition.id), None, ACTION, after, &task).await?;
         Ok(BackfillOfAll { id, org_update })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell_core::change::{JobView, NewJob};
 use everbell_core::enqueue::{self, Decision, IfUnfinished};
 use everbell_core::store::{AuditEntry, JobRef, JobRow, StoreError, StoreResult};
-use everbell_core::{Backoff, Definition, Invalid, JobId, JobKey, Made, OnLost, Overlap, Source, Target};
+use everbell_core::{Backoff, Definition, Invalid, JobId, JobKey, Made, OnLost, Overlap, Source, Target, TraceContext};
 use jiff::Timestamp;
 use serde::Serialize;
 use tracing::warn;
@@ -139,6 +139,12 @@ macro_rules! common_settings {
             /// Sets the priority, from -100 to 100: default 0. See [`Schedule::priority`].
             pub fn priority(self, priority: i32) -> $name {
                 $name { settings: self.settings.priority(priority), ..self }
+            }
+
+            /// Sets the trace that the run continues, or none: default the current one of
+            /// [`Builder::tracing`](crate::Builder::tracing).
+            pub fn trace_context(self, context: impl Into<Option<TraceContext>>) -> $name {
+                $name { context: self.context.in_trace(context.into()), ..self }
             }
 
             /// Adds a label, for filters.
@@ -361,7 +367,7 @@ impl Context {
         reader: &mut Reader<'_>,
     ) -> StoreResult<Definition> {
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: &self.actor, at: now };
-        let definition = schedule.definition(&made).map_err(refusal)?;
+        let definition = schedule.definition(&made).map_err(refusal)?.in_trace(self.trace_context());
         let (job, target_label) = (&definition.key, &definition.target);
         if self.expect_known(target_label, reader).await? == TargetStatus::Unserved {
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not start until one does");

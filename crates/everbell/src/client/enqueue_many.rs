@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell_core::change::NewJob;
 use everbell_core::enqueue;
 use everbell_core::store::{AuditEntry, JobRef, StoreResult};
-use everbell_core::{Backoff, Invalid, JobId, JobKey, Made, OnLost, Source, Target};
+use everbell_core::{Backoff, Invalid, JobId, JobKey, Made, OnLost, Source, Target, TraceContext};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -73,6 +73,7 @@ impl EnqueueMany {
                 &mut Reader::Store(&*context.parts.store),
             )
             .await?;
+        let trace_context = context.trace_context();
         let mut jobs: Vec<NewJob> = Vec::with_capacity(payloads.len());
         for (n, payload) in payloads.into_iter().enumerate() {
             let schedule = settings.clone().with_key(key(n)).with_payload_text(payload);
@@ -82,7 +83,7 @@ impl EnqueueMany {
             let definition =
                 schedule.definition(&made).map_err(|problems| refusal(problems.into_iter().map(numbered).collect()))?;
             context.parts.targets.check_payload(&target, &definition.payload, None).map_err(numbered)?;
-            jobs.push(enqueue::create(definition));
+            jobs.push(enqueue::create(definition.in_trace(trace_context.clone())));
         }
         let audit = context.many_entry(&target, &jobs, now);
         let store = &context.parts.store;

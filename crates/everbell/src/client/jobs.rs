@@ -4,7 +4,7 @@ use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{
     AuditEntry, Changed, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult,
 };
-use everbell_core::{Invalid, JobId, JobKey, Made, OrgId, Source, Target};
+use everbell_core::{Invalid, JobId, JobKey, Made, OrgId, Source, Target, TraceContext};
 use jiff::Timestamp;
 use tracing::warn;
 
@@ -50,6 +50,13 @@ impl Jobs {
         Jobs { context: self.context.because(reason) }
     }
 
+    /// Sets the trace that new runs and one-time jobs continue, or none: default the current one of
+    /// [`Builder::tracing`](crate::Builder::tracing).
+    #[must_use]
+    pub fn trace_context(self, context: impl Into<Option<TraceContext>>) -> Jobs {
+        Jobs { context: self.context.in_trace(context.into()) }
+    }
+
     /// Creates a job. Its slots start now, and nothing fires at once. Refuses a key that a current job has, and a
     /// target that is unknown ([`Jobs::check_target`]). A job of a known target that no live instance serves at this
     /// moment waits until one does.
@@ -90,7 +97,7 @@ impl Jobs {
         let Context { parts, actor, .. } = &self.context;
         let now = self.context.now();
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
-        let mut definition = schedule.definition(&made).map_err(refusal)?;
+        let mut definition = schedule.definition(&made).map_err(refusal)?.in_trace(self.context.trace_context());
         if self.context.expect_known(&definition.target, reader).await? == TargetStatus::Unserved {
             let (job, target_label) = (&definition.key, &definition.target);
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not fire until one does");

@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use everbell_core::storable_text;
 use everbell_core::store::{AuditEntry, Origin, RequestKey, StoreError, StoreResult};
-use everbell_core::{Definition, Invalid, Json, Target};
+use everbell_core::{Definition, Invalid, Json, Target, TraceContext};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -56,6 +56,7 @@ pub(crate) use trail::{Facts, audit_entry, facts};
 pub use what_if::JobWhatIf;
 
 use crate::bell::Parts;
+use crate::trace::CreatorTrace;
 
 /// The number of attempts while other writers are faster.
 pub(crate) const MAX_ATTEMPTS: u32 = 10;
@@ -75,12 +76,20 @@ pub(crate) struct Context {
     origin: Origin,
     /// Whether a target that nobody knows is accepted: who asked cannot be told, and its workers may only be away.
     accepts_any_target: bool,
+    creator_trace: CreatorTrace,
 }
 
 impl Context {
     pub(crate) fn new(parts: &Arc<Parts>) -> Context {
-        let (actor, origin) = ("code".to_owned(), Origin::default());
-        Context { parts: Arc::clone(parts), actor, reason: None, request: None, origin, accepts_any_target: false }
+        Context {
+            parts: Arc::clone(parts),
+            actor: "code".to_owned(),
+            reason: None,
+            request: None,
+            origin: Origin::default(),
+            accepts_any_target: false,
+            creator_trace: CreatorTrace::default(),
+        }
     }
 
     pub(crate) fn accept_any_target(self) -> Context {
@@ -109,6 +118,18 @@ impl Context {
 
     fn with_origin(self, origin: Origin) -> Context {
         Context { origin, ..self }
+    }
+
+    pub(crate) fn in_trace(self, context: Option<TraceContext>) -> Context {
+        Context { creator_trace: CreatorTrace::Given(context), ..self }
+    }
+
+    /// Returns the trace that new runs and one-time jobs continue.
+    fn trace_context(&self) -> Option<TraceContext> {
+        match &self.creator_trace {
+            CreatorTrace::Given(context) => context.clone(),
+            CreatorTrace::Current => self.parts.targets.tracing.current(),
+        }
     }
 
     fn now(&self) -> Timestamp {

@@ -6,7 +6,7 @@ use everbell_core::change::{self, JobChange, JobView};
 use everbell_core::org::OrgTask;
 use everbell_core::plan;
 use everbell_core::store::{AuditEntry, JobRef, StoreError, StoreResult};
-use everbell_core::{Invalid, Json, OrgId, Overlap, Run as RunRecord, RunId, SkipReason};
+use everbell_core::{Invalid, Json, OrgId, Overlap, Run as RunRecord, RunId, SkipReason, TraceContext};
 use everbell_store::AppConnection;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -98,6 +98,12 @@ impl RunNowRequest {
         RunNowRequest { org: Some(org.clone()), ..self }
     }
 
+    /// Sets the trace that the run continues, or none: default the current one of
+    /// [`Builder::tracing`](crate::Builder::tracing).
+    pub fn trace_context(self, context: impl Into<Option<TraceContext>>) -> RunNowRequest {
+        RunNowRequest { context: self.context.in_trace(context.into()), ..self }
+    }
+
     /// Runs it for each of these orgs, at most 100, one after the other. Each succeeds or fails by itself.
     pub async fn for_orgs(self, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
         if orgs.is_empty() || orgs.len() > MAX_ORGS {
@@ -126,7 +132,7 @@ impl RunNowRequest {
         if let Some(overlap) = overlap {
             after.insert("overlap".to_owned(), json!(overlap.as_str()));
         }
-        let task = OrgTask::RunNow { payload, overlap };
+        let task = OrgTask::RunNow { payload, overlap, trace_context: context.trace_context() };
         org_updates::begin(&context, job, if_revision, "job.run_now", after, &task).await
     }
 
@@ -202,14 +208,21 @@ impl RunNowRequest {
             after.insert("payloadOverridden".to_owned(), json!(payload.is_some()));
             "job.run_now"
         };
-        Ok(Asked { id, now, payload, audit: self.context.entry(action, object, now, None, Some(&after)) })
+        let audit = self.context.entry(action, object, now, None, Some(&after));
+        Ok(Asked { id, now, payload, trace_context: self.context.trace_context(), audit })
     }
 
     fn decide(&self, view: &JobView, asked: &Asked) -> Result<JobChange, Invalid> {
         let Context { parts, actor, .. } = &self.context;
         parts.check_run_payload(&view.job.definition, asked.payload.as_ref())?;
         change::expect_pending_room(view, 1, parts.options.max_pending_runs)?;
-        let request = plan::RunNow { id: asked.id, actor, payload: asked.payload.clone(), overlap: self.overlap };
+        let request = plan::RunNow {
+            id: asked.id,
+            actor,
+            payload: asked.payload.clone(),
+            overlap: self.overlap,
+            trace_context: asked.trace_context.clone(),
+        };
         change::run_now(view, &request, asked.now)
     }
 }
@@ -219,6 +232,7 @@ struct Asked {
     id: RunId,
     now: Timestamp,
     payload: Option<Json>,
+    trace_context: Option<TraceContext>,
     audit: AuditEntry,
 }
 

@@ -4,7 +4,7 @@ use everbell_core::store::{
     Bucket, Canceled, GapFilter, JobRef, Page, PageRequest, RecentRuns, RunFilter, RunHistogram, RunSummary,
     StoreResult,
 };
-use everbell_core::{Gap, JobId, OrgId, Run as RunRecord, RunId, RunStatus, Target, Trigger};
+use everbell_core::{Gap, JobId, OrgId, Run as RunRecord, RunId, RunStatus, Target, TraceContext, Trigger};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
@@ -40,6 +40,13 @@ impl Runs {
     #[must_use]
     pub fn because(self, reason: &str) -> Runs {
         Runs { context: self.context.because(reason) }
+    }
+
+    /// Sets the trace that new runs and one-time jobs continue, or none: default the current one of
+    /// [`Builder::tracing`](crate::Builder::tracing).
+    #[must_use]
+    pub fn trace_context(self, context: impl Into<Option<TraceContext>>) -> Runs {
+        Runs { context: self.context.in_trace(context.into()) }
     }
 
     /// Returns one run, with its output; so far, while it is at work.
@@ -96,16 +103,20 @@ impl Runs {
         parts.store.cancel_run(run, actor, now, &audit).await
     }
 
-    /// Repeats a run: the current version of the job, with the payload of that run. Obeys the job's overlap policy.
+    /// Repeats a run: the current version of the job, with the payload of that run. Obeys the job's overlap policy. It
+    /// continues the trace of the caller, or else that of the run.
     pub async fn rerun(&self, run: RunId) -> StoreResult<RunNow> {
         let found = self.get(run).await?;
+        let context = self.context.clone().in_trace(self.context.trace_context().or(found.trace_context));
         match found.job_key {
             Some(key) => {
-                let request = RunNowRequest::new(self.context.clone(), Ok(JobRef::Key(key)));
+                let request = RunNowRequest::new(context, Ok(JobRef::Key(key)));
                 let request = found.org.iter().fold(request, RunNowRequest::for_org);
                 request.stored_payload(found.payload).commit(Some(run)).await
             }
-            None => self.insert(found.target, found.payload, "run.rerun", Some(run)).await.map(RunNow::Started),
+            None => {
+                Runs { context }.insert(found.target, found.payload, "run.rerun", Some(run)).await.map(RunNow::Started)
+            }
         }
     }
 
@@ -129,7 +140,8 @@ impl Runs {
         parts.expect_served(&target).await?;
         parts.targets.check_payload(&target, &payload, None)?;
         let now = self.context.now();
-        let run = ad_hoc(target, payload, actor, now);
+        let trace_context = self.context.trace_context();
+        let run = RunRecord { trace_context, ..ad_hoc(target, payload, actor, now) };
         let after = Facts::from_iter([
             ("runId".to_owned(), json!(run.id.to_string())),
             ("target".to_owned(), json!(run.target.as_str())),
@@ -155,6 +167,7 @@ pub(crate) fn ad_hoc(target: Target, payload: everbell_core::Json, actor: &str, 
         target,
         payload,
         trigger: Trigger::AdHoc(actor.to_owned()),
+        trace_context: None,
         slot_at: None,
         scheduled_at: now,
         created_at: now,

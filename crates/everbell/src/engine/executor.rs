@@ -105,7 +105,7 @@ async fn supervise(
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);
-    let run = Run::new(claim, shared.events.clone(), told, lease.clone());
+    let run = Run::new(claim, shared.events.clone(), told, lease.clone(), shared.targets.tracing.clone());
     shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {

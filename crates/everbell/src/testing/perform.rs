@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use everbell_core::settle::Outcome;
 use everbell_core::store::{Claim, JobRef, StoreError};
-use everbell_core::{JobKey, Json, OrgId, Run as Record, RunStatus, Target, Trigger, Zone};
+use everbell_core::{JobKey, Json, OrgId, Run as Record, RunStatus, Target, TraceContext, Trigger, Zone};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -45,6 +45,7 @@ pub struct RunSetup {
     org: Option<String>,
     slot: Option<Timestamp>,
     attempt: Option<u32>,
+    trace_context: Option<TraceContext>,
 }
 
 impl RunSetup {
@@ -79,6 +80,12 @@ impl RunSetup {
         assert!(attempt > 0, "attempts are counted from 1");
         RunSetup { attempt: Some(attempt), ..self }
     }
+
+    /// Sets the trace that the run continues.
+    #[must_use]
+    pub fn trace_context(self, context: TraceContext) -> RunSetup {
+        RunSetup { trace_context: Some(context), ..self }
+    }
 }
 
 impl TestBell {
@@ -104,7 +111,7 @@ impl TestBell {
         let (_granted, renewed) = watch::channel(self.clock.monotonic());
         let shared = &self.engine.shared;
         let lease = Lease::new(renewed, shared.options.lease, false, Arc::clone(&shared.clock));
-        let run = Run::new(claim, shared.events.clone(), stop, lease);
+        let run = Run::new(claim, shared.events.clone(), stop, lease, shared.targets.tracing.clone());
         let span = run.span().clone();
         // The call is inside of the span, as in the executor.
         match async { action(run).await }.instrument(span).await {
@@ -126,6 +133,7 @@ impl TestBell {
             attempt: setup.attempt.unwrap_or(1),
             started_at: Some(now),
             lease_until: Some(lease_until),
+            trace_context: setup.trace_context,
             ..ad_hoc(target, payload, "test", now)
         };
         if let Some(slot) = setup.slot {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use everbell::{Everbell, JobStatus, Payload, Schedule, State, StoreError};
+use everbell::{Everbell, JobStatus, Payload, Schedule, State, StoreError, TraceContext};
 use everbell_store::testing::{TestDatabase, execute};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'stat
         execute(url, other).await;
         let jobs = one.jobs();
         until(|| async { jobs.refused_requests(10).await.unwrap().len() == 3 }).await;
-        until(|| async { users.0.lock().unwrap().len() >= 20 }).await;
+        until(|| async { users.0.lock().unwrap().len() >= 21 }).await;
         let refused = jobs.refused_requests(10).await.unwrap();
         let told: Vec<_> = refused.iter().rev().map(|refused| refused.reason.as_str()).collect();
         assert!(told[0].contains("later") && told[0].contains("has not finished"), "{told:?}");
@@ -56,6 +56,8 @@ async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'stat
         assert_eq!(later.job.state.status, JobStatus::Active);
         // The databases write spaces as they like.
         assert_eq!(later.job.definition.payload.as_str().replace(' ', ""), r#"{"user":8}"#);
+        let trace = later.job.definition.trace_context.as_ref().map(TraceContext::trace_id);
+        assert_eq!(trace, Some("4bf92f3577b34da6a3ce929d0e0e4736"));
         let daily = jobs.get("daily").await.unwrap();
         assert_eq!(daily.job.definition.spec.as_ref().unwrap().zone().name(), "Europe/Paris");
         assert!(matches!(jobs.get("never").await, Err(StoreError::NotFound { .. })));
@@ -77,13 +79,15 @@ async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'stat
     second.unwrap();
     let mut users = users.0.lock().unwrap().clone();
     users.sort_unstable();
-    assert_eq!(users, (100..120).collect::<Vec<_>>(), "each once, and nothing that was rolled back");
+    assert_eq!(users, (100..121).collect::<Vec<_>>(), "each once, and nothing that was rolled back");
 }
 
 const WANTED: &str = r#"begin;
 select everbell.enqueue('remind', jsonb_build_object('user', n)) from generate_series(100, 119) n;
-select everbell.enqueue('remind', '{"user": 8}', clock_timestamp() + interval '1 hour', 'later');
+select everbell.enqueue('remind', '{"user": 8}', clock_timestamp() + interval '1 hour', 'later',
+                        '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01');
 select everbell.schedule('daily', '0 8 * * *', 'remind', 'Europe/Paris', '{"user": 9}');
+select everbell.enqueue('remind', '{"user": 120}', key => 'no-trace', traceparent => 'no such thing');
 commit"#;
 const ROLLED_BACK: &str = r#"begin;
 select everbell.enqueue('remind', '{"user": 666}', null, 'never');
@@ -174,8 +178,10 @@ async fn plain_sql_in_another_schema() {
 const SQLITE_WANTED: &str = r#"begin immediate;
 insert into everbell_inbox (target, payload)
   with recursive n (n) as (select 100 union all select n + 1 from n where n < 119) select 'remind', '{"user":' || n || '}' from n;
-insert into everbell_inbox (target, payload, run_at, key) values ('remind', '{"user":8}', '2199-01-01T00:00:00Z', 'later');
+insert into everbell_inbox (target, payload, run_at, key, traceparent)
+  values ('remind', '{"user":8}', '2199-01-01T00:00:00Z', 'later', '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01');
 insert into everbell_inbox (target, payload, key, cron, timezone) values ('remind', '{"user":9}', 'daily', '0 8 * * *', 'Europe/Paris');
+insert into everbell_inbox (target, payload, key, traceparent) values ('remind', '{"user":120}', 'no-trace', 'no such thing');
 commit"#;
 const SQLITE_ROLLED_BACK: &str = r#"begin immediate;
 insert into everbell_inbox (target, payload, key) values ('remind', '{"user":666}', 'never');

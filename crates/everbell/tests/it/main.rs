@@ -35,6 +35,7 @@ mod sync;
 mod sync_again;
 mod test_bell;
 mod test_bell_life;
+mod trace_contexts;
 mod transaction_connections;
 mod transaction_queue;
 mod transactions;

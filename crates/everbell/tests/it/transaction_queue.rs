@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use everbell::client::{EnqueueOutcome, Enqueued};
-use everbell::{AppConnection, Event, Everbell};
+use everbell::{AppConnection, Event, Everbell, TraceContext};
 
 use crate::given::{heard, trail};
 use crate::transactions::{App, Pool};
+
+fn trace() -> TraceContext {
+    TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", None).unwrap()
+}
 
 /// Keeps, replaces and refuses within the transaction, which stays usable.
 async fn enqueue_one<C: AppConnection>(bell: &Everbell, tx: &mut C) -> Enqueued {
@@ -20,7 +24,7 @@ async fn enqueue_one<C: AppConnection>(bell: &Everbell, tx: &mut C) -> Enqueued 
     assert_eq!((kept.outcome, kept.job.version()), (EnqueueOutcome::Kept, 1));
     let refused = bell.jobs().enqueue("double", "text").in_tx(tx).await.unwrap_err();
     assert!(refused.to_string().contains("cannot read the payload"), "{refused}");
-    let replaced = request().replace().in_tx(tx).await.unwrap();
+    let replaced = request().replace().trace_context(trace()).in_tx(tx).await.unwrap();
     assert_eq!((replaced.outcome, replaced.job.version()), (EnqueueOutcome::Replaced, 2));
     replaced
 }
@@ -50,6 +54,8 @@ async fn check(app: &App) {
     };
     heard(&mut events, |event| matches!(event, Event::Finished { run, .. } if run.job.as_ref() == Some(kept.key())))
         .await;
+    let ran = bell.jobs().get(kept.key()).await.unwrap().last_run.unwrap();
+    assert_eq!(ran.trace_context, Some(trace()), "it continues the trace of the transaction");
     assert!(bell.jobs().get(given_up.key()).await.is_err(), "it was rolled back");
     let trail = trail(&**bell.store()).await;
     let own: Vec<&String> = trail.iter().filter(|line| line.contains(" job:one ")).collect();
@@ -59,10 +65,10 @@ async fn check(app: &App) {
 
 #[tokio::test]
 async fn a_job_is_enqueued_with_the_commit_on_postgresql() {
-    check(&App::postgres().await).await;
+    Box::pin(check(&App::postgres().await)).await;
 }
 
 #[tokio::test]
 async fn a_job_is_enqueued_with_the_commit_on_sqlite() {
-    check(&App::sqlite().await).await;
+    Box::pin(check(&App::sqlite().await)).await;
 }

@@ -37,7 +37,8 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // What the person who runs the tests prefers does not matter.
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("EVERBELL_"));
-    let preferences = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"].map(OsString::from);
+    let preferences =
+        ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "TRACEPARENT", "TRACESTATE"].map(OsString::from);
     for name in ours.map(|(name, _)| name).chain(preferences) {
         command.env_remove(name);
     }

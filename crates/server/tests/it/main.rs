@@ -21,5 +21,6 @@ mod shell;
 mod silent_database;
 mod talk;
 mod tidy;
+mod traces;
 mod ui;
 mod wrong_clock;

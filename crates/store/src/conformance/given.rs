@@ -53,6 +53,7 @@ pub(super) fn job_at(key: &str, schedule: &str, created_at: Timestamp) -> Defini
         supersedes: None,
         created_by: "ana".to_owned(),
         created_at,
+        trace_context: None,
     }
 }
 
@@ -132,6 +133,7 @@ pub(super) fn trial(name: &str, label: &str, requested_at: Timestamp) -> Run {
         target: target(label),
         payload: json(r#"{"trial":true}"#),
         trigger: Trigger::AdHoc("ana".to_owned()),
+        trace_context: None,
         slot_at: None,
         scheduled_at: requested_at,
         created_at: requested_at,

@@ -15,6 +15,7 @@ fn request(target: &str) -> InboxRequest {
         key: Some("reminder".to_owned()),
         run_at: Some("2026-11-15T05:00:00Z".to_owned()),
         role: Some("shop".to_owned()),
+        traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned()),
         ..InboxRequest::default()
     }
 }

@@ -83,6 +83,17 @@ macro_rules! conformance_cases_of_orgs {
                 a_token_has_a_bounded_number_of_sessions,
                 sessions_that_ended_are_pruned,
             }
+            trace_context {
+                a_run_by_hand_continues_the_trace_of_its_request,
+                the_run_of_a_one_time_job_continues_the_trace_of_its_creator,
+                slots_of_a_recurring_job_continue_no_trace,
+                every_attempt_continues_the_same_trace,
+                many_jobs_at_once_have_the_trace_of_their_creator,
+                a_trial_continues_the_trace_of_its_request,
+                a_backfill_continues_the_trace_of_its_request,
+                work_for_all_orgs_continues_the_trace_of_its_request,
+                an_edit_keeps_the_trace_while_the_job_fires_once,
+            }
             versions {
                 a_run_of_the_version_before_is_in_the_way,
                 a_run_that_waits_has_its_turn_in_the_next_version,

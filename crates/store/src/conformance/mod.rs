@@ -70,6 +70,7 @@ pub mod queue;
 pub mod requests;
 pub mod sessions;
 pub mod tokens;
+pub mod trace_context;
 
 pub mod text;
 pub mod time;

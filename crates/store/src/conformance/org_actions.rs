@@ -13,7 +13,8 @@ use super::world::{World, by_key, targets};
 
 pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
-    let request = RunNow { id: by_hand(at("01:00"), "utc"), actor: "ana", payload: None, overlap: None };
+    let request =
+        RunNow { id: by_hand(at("01:00"), "utc"), actor: "ana", payload: None, overlap: None, trace_context: None };
     let decide = |view: &change::JobView| change::run_now(view, &request, at("01:00"));
     let entry = |name: &str| audit("job.run_now", name, at("01:00"));
     assert_refused(world.store.change_job(&by_key("brief"), None, &decide, &entry("whole")).await, "invalid");
@@ -39,7 +40,7 @@ pub async fn a_run_by_hand_is_for_one_org(fresh: Fresh) {
 pub async fn a_run_by_hand_for_all_orgs_is_made_once_for_each(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
     set_enabled(&world, "la", false, "00:30").await;
-    let work = OrgTask::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None, trace_context: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.reconcile_orgs(at("01:00")).await;
     let runs = world.runs().await;
@@ -57,8 +58,12 @@ pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
     world.plan(later).await;
     world.resume("brief", Missed::Skip, later).await;
     world.reconcile_orgs(later).await;
-    let work =
-        OrgTask::Backfill { id: BackfillId::new(later, [7; 10]), from: at("00:00"), to: at("2026-11-17T12:00:00Z") };
+    let work = OrgTask::Backfill {
+        id: BackfillId::new(later, [7; 10]),
+        from: at("00:00"),
+        to: at("2026-11-17T12:00:00Z"),
+        trace_context: None,
+    };
     world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.reconcile_orgs(later).await;
     assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
@@ -87,7 +92,7 @@ pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {
 
 pub async fn an_org_update_that_makes_runs_is_stopped_and_no_other(fresh: Fresh) {
     let (world, id) = three(&fresh).await;
-    let work = OrgTask::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None, trace_context: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.store.reconcile_orgs(at("01:00"), 1).await.unwrap();
     let org_update = world.store.list_org_updates().await.unwrap().remove(0);
@@ -127,7 +132,7 @@ pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     assert_eq!((own.action.as_str(), own.reason.as_deref()), ("org.errored", Some("no such zone")));
     assert_eq!(own.after.unwrap().as_str(), r#"{"jobKey":"brief"}"#);
     // A run by hand leaves the timers as they are, and wakes no reconciler.
-    let work = OrgTask::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None, trace_context: None };
     world.try_change("brief", day, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     let progress = world.store.reconcile_orgs(day, 100).await.unwrap();
     assert_eq!((progress.planned.runs.len(), progress.planned.org_errors.len()), (3, 0));

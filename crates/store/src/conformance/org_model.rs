@@ -83,7 +83,9 @@ impl Story {
             }
             13 if self.dice.one_in(2) => Event::Retire(key),
             13 => Event::ForAll(key, OrgTask::Arm),
-            14 => Event::ForAll(key, OrgTask::RunNow { payload: Some(Json::empty()), overlap: None }),
+            14 => {
+                Event::ForAll(key, OrgTask::RunNow { payload: Some(Json::empty()), overlap: None, trace_context: None })
+            }
             15 => Event::Resume(key, Missed::Skip),
             16..20 => Event::Plan,
             20..24 => Event::OrgUpdate(1 + self.dice.below(4) as u32),

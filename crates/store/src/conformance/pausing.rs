@@ -17,8 +17,11 @@ use super::world::{World, by_key, failure, pause_of, success};
 async fn backfilled(world: &World) {
     world.create(with(job("hourly", "0 * * * *"), |values| values.catch_up = CatchUp::None)).await;
     world.plan(at("05:30")).await;
-    let request =
-        Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &[at("01:00"), at("02:00"), at("03:00")] };
+    let request = Backfill {
+        id: BackfillId::new(at("05:30"), [7; 10]),
+        slots: &[at("01:00"), at("02:00"), at("03:00")],
+        trace_context: None,
+    };
     let made = world.try_change("hourly", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
     assert_eq!(made.runs.len(), 3);
 }
@@ -156,7 +159,7 @@ pub async fn nothing_starts_after_a_pause_was_answered(fresh: Fresh) {
 /// Runs by hand for all orgs are made in steps. The steps after a pause make runs that wait as well.
 pub async fn a_pause_holds_runs_that_an_org_update_has_yet_to_make(fresh: Fresh) {
     let (world, _) = three(&fresh).await;
-    let work = OrgTask::RunNow { payload: None, overlap: None };
+    let work = OrgTask::RunNow { payload: None, overlap: None, trace_context: None };
     world.try_change("brief", at("01:00"), |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.store.reconcile_orgs(at("01:00"), 1).await.unwrap();
     world.pause("brief", at("01:01")).await;
@@ -182,7 +185,7 @@ pub async fn a_pause_and_an_org_update_at_once_start_nothing(fresh: Fresh) {
     let second = World { store: fresh.reconnect().await };
     for round in 0..40_u64 {
         let now = at("01:00") + Duration::from_secs(round);
-        let work = OrgTask::RunNow { payload: None, overlap: Some(Overlap::Allow) };
+        let work = OrgTask::RunNow { payload: None, overlap: Some(Overlap::Allow), trace_context: None };
         world.try_change("brief", now, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
         let reconciler = second.clone();
         let reconciling =

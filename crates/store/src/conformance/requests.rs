@@ -40,7 +40,7 @@ fn answered(body: &str) -> Remembered {
 
 /// A run by hand that carries out a request.
 async fn run_now(world: &World, key: &str, name: &str, now: Timestamp) -> StoreResult<usize> {
-    let wanted = RunNow { id: by_hand(now, name), actor: "ana", payload: None, overlap: None };
+    let wanted = RunNow { id: by_hand(now, name), actor: "ana", payload: None, overlap: None, trace_context: None };
     let decide = |view: &JobView| change::run_now(view, &wanted, now);
     let done = world.store.change_job(&by_key("daily"), None, &decide, &entry(key, 1, now)).await;
     done.map(|changed| changed.runs.len())

@@ -107,7 +107,7 @@ pub async fn backfills_that_are_not_wanted_do_not_keep_others_waiting(fresh: Fre
     world.create(several("other")).await;
     world.plan(at("05:30")).await;
     let slots = [at("01:00"), at("02:00"), at("03:00"), at("04:00")];
-    let request = Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &slots };
+    let request = Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &slots, trace_context: None };
     world.try_change("filled", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
     let run = world.run_now("other", "now", at("05:31")).await.runs[0].id;
     let started = async |backfills: bool, room: u32| {

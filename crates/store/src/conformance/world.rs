@@ -84,7 +84,8 @@ impl World {
 
     /// A run by hand. The name makes its id.
     pub(super) async fn run_now(&self, key: &str, name: &str, now: Timestamp) -> Changed {
-        let request = RunNow { id: given::by_hand(now, name), actor: "ana", payload: None, overlap: None };
+        let request =
+            RunNow { id: given::by_hand(now, name), actor: "ana", payload: None, overlap: None, trace_context: None };
         self.try_change(key, now, |view| change::run_now(view, &request, now)).await.unwrap()
     }
 

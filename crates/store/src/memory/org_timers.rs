@@ -187,7 +187,9 @@ impl State {
 fn task_to_keep(task: OrgTask) -> OrgTask {
     match task {
         OrgTask::Resume { at, missed, reason } => OrgTask::Resume { at: micros(at), missed, reason },
-        OrgTask::Backfill { id, from, to } => OrgTask::Backfill { id, from: micros(from), to: micros(to) },
+        OrgTask::Backfill { id, from, to, trace_context } => {
+            OrgTask::Backfill { id, from: micros(from), to: micros(to), trace_context }
+        }
         task @ (OrgTask::Arm | OrgTask::RunNow { .. }) => task,
     }
 }

@@ -289,6 +289,7 @@ fn planned_run(job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) ->
         target: job.target.clone(),
         payload: new.payload.clone().unwrap_or_else(|| job.payload.clone()),
         trigger: new.trigger.clone(),
+        trace_context: new.trace_context.clone(),
         slot_at: new.slot_at.map(micros),
         scheduled_at: micros(new.scheduled_at),
         created_at: micros(now),

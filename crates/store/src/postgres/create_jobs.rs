@@ -6,6 +6,7 @@ use everbell_core::store::{AuditEntry, StoreResult};
 
 use super::connect::on;
 use super::statement::Statement;
+use super::timers::sparse;
 use super::{PostgresStore, audit};
 use crate::micros::Micros;
 use crate::rows::{JobValues, TimerColumns};
@@ -51,7 +52,8 @@ impl PostgresStore {
             .bind(column(&rows, |row| row.columns.updated_by.clone()))
             .bind(column(&rows, |row| row.columns.updated_at))
             .bind(timers.iter().map(|timer| timer.next_run_at).collect::<Vec<Option<Micros>>>())
-            .bind(timers.iter().map(|timer| timer.last_slot_at).collect::<Vec<Micros>>());
+            .bind(timers.iter().map(|timer| timer.last_slot_at).collect::<Vec<Micros>>())
+            .bind(sparse(&rows, |row| row.columns.trace_context.as_deref()));
         let mut tx = self.begin(&what).await?;
         let done = async {
             on(&what, query.execute_on(&mut tx)).await?;

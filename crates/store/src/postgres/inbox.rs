@@ -9,8 +9,17 @@ use super::{PostgresStore, audit, jobs};
 use crate::micros::Micros;
 
 /// A row of `open_inbox.sql`.
-type Row =
-    (i64, String, Option<String>, Option<String>, Option<Micros>, Option<String>, Option<String>, Option<String>);
+type Row = (
+    i64,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<Micros>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
 /// A row of `refused_inbox.sql`.
 type RefusedRow = (
     i64,
@@ -18,6 +27,7 @@ type RefusedRow = (
     Option<String>,
     Option<String>,
     Option<Micros>,
+    Option<String>,
     Option<String>,
     Option<String>,
     Option<String>,
@@ -38,7 +48,8 @@ impl PostgresStore {
             .bind(run_at.map(Micros::from))
             .bind(request.cron.clone())
             .bind(request.timezone.clone())
-            .bind(request.role.clone());
+            .bind(request.role.clone())
+            .bind(request.traceparent.clone());
         let id = self.alone("writing to the inbox", query.fetch_one_on(&self.pool)).await?;
         self.wake.notify_waiters();
         Ok(id)
@@ -53,8 +64,8 @@ impl PostgresStore {
     pub(super) async fn read_refusals(&self, limit: u32) -> StoreResult<Vec<RefusedRequest>> {
         let query = sqlx::query_as(include_str!("sql/refused_inbox.sql")).bind(i64::from(limit));
         let rows: Vec<RefusedRow> = self.within("reading the inbox", query.fetch_all_on(&self.pool)).await?;
-        let refused = |(a, b, c, d, e, f, g, h, reason, at): RefusedRow| RefusedRequest {
-            request: request((a, b, c, d, e, f, g, h)),
+        let refused = |(a, b, c, d, e, f, g, h, i, reason, at): RefusedRow| RefusedRequest {
+            request: request((a, b, c, d, e, f, g, h, i)),
             reason,
             at: at.into(),
         };
@@ -91,7 +102,7 @@ async fn answer_in(tx: Conn<'_, '_>, id: i64, answer: &InboxAnswer, audit: &Audi
     Ok(true)
 }
 
-fn request((id, target, payload, key, run_at, cron, timezone, role): Row) -> InboxRequest {
+fn request((id, target, payload, key, run_at, cron, timezone, role, traceparent): Row) -> InboxRequest {
     let run_at = run_at.map(|at| Timestamp::from(at).to_string());
-    InboxRequest { id, target, payload, key, run_at, cron, timezone, role }
+    InboxRequest { id, target, payload, key, run_at, cron, timezone, role, traceparent }
 }

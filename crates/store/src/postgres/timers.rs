@@ -270,7 +270,8 @@ pub(super) async fn insert_runs(
         .bind(column(&beside, |r| r.max_concurrent))
         .bind(now)
         .bind(column(&ranked, |r| r.id))
-        .bind(column(&ranked, |r| r.priority));
+        .bind(column(&ranked, |r| r.priority))
+        .bind(sparse(runs, |r| r.trace_context.as_deref()));
     let new: Option<Vec<Uuid>> = on(what, query.fetch_one_on(&mut *conn)).await?;
     Ok(new.map_or_else(|| runs.iter().map(|run| run.id).collect(), HashSet::from_iter))
 }

@@ -41,6 +41,7 @@ macro_rules! bind_job {
             .bind(c.updated_by)
             .bind(c.updated_at)
             .bind(c.declaration)
+            .bind(c.trace_context)
     }};
 }
 

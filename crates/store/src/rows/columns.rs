@@ -11,14 +11,14 @@
 const RUN_ROWS: &str = "id job_id job_key job_version org_id local_date target payload trigger by_slot at scheduled_at \
                         created_at status skip_reason skip_detail held catch_up folded attempt runner_id claimed_at \
                         started_at finished_at lease_until cancel_by failure_code failure_message failure_details \
-                        next_attempt_at result earlier";
+                        next_attempt_at result earlier trace_context";
 
 /// The columns of [`JobListColumns`](super::JobListColumns).
 const JOB_ROWS: &str = "id job_key version target payload cron_expression run_at timezone anchor_at start_at end_at dst_gap \
                         dst_fold scope policies labels description source supersedes_job_id created_by created_at status \
                         error pause_reason paused_by paused_at paused_until revision consecutive_failures declaration \
                         updated_by updated_at next_run_at last_slot_at rescheduled_from last_local_date last_run_id \
-                        last_run_at next_org_run_at next_org_id";
+                        last_run_at next_org_run_at next_org_id trace_context";
 
 /// How a placeholder begins.
 const PLACEHOLDER: &str = "{columns of ";
@@ -71,9 +71,9 @@ mod tests {
     fn placeholders_become_columns() {
         let sql = fill("select {columns of run_rows as r}, '{}' from run_rows r where r.labels like '{%'");
         assert!(sql.starts_with("select r.id, r.job_id, r.job_key, "), "{sql}");
-        assert!(sql.ends_with(", r.result, r.earlier, '{}' from run_rows r where r.labels like '{%'"), "{sql}");
+        assert!(sql.ends_with(", r.earlier, r.trace_context, '{}' from run_rows r where r.labels like '{%'"), "{sql}");
         let sql = fill("select {columns of job_rows as j} union select {columns of job_rows as k}");
-        assert!(sql.contains("j.next_org_id union select k.id, "), "{sql}");
+        assert!(sql.contains("j.trace_context union select k.id, "), "{sql}");
     }
 
     #[test]

@@ -126,6 +126,7 @@ mod tests {
             supersedes: None,
             created_by: "ana".to_owned(),
             created_at: Timestamp::UNIX_EPOCH,
+            trace_context: None,
         }
     }
 

@@ -12,6 +12,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::definitions::Definitions;
+use super::run::trace_context;
 use super::{TimerColumns, corrupt, declarations, policies, word};
 use crate::micros::Micros;
 
@@ -48,6 +49,7 @@ pub(crate) struct JobColumns {
     pub(crate) revision: i64,
     pub(crate) consecutive_failures: i32,
     pub(crate) declaration: Option<String>,
+    pub(crate) trace_context: Option<String>,
     pub(crate) updated_by: String,
     pub(crate) updated_at: Micros,
 }
@@ -82,6 +84,7 @@ impl JobColumns {
             supersedes: self.supersedes_job_id.map(JobId::from_uuid),
             created_by: self.created_by.clone(),
             created_at: self.created_at.into(),
+            trace_context: trace_context(self.trace_context.as_deref()),
         })
     }
 
@@ -199,6 +202,7 @@ impl JobValues {
             revision: state.revision as i64,
             consecutive_failures: state.consecutive_failures as i32,
             declaration: state.declaration.as_ref().map(declarations::write),
+            trace_context: definition.trace_context.as_ref().map(|context| context.as_stored().to_owned()),
             updated_by: state.updated_by.clone(),
             updated_at: state.updated_at.into(),
         };

@@ -9,13 +9,14 @@ use everbell_core::org::{
 };
 use everbell_core::plan::{Missed, Plan};
 use everbell_core::store::{AuditEntry, OrgUpdateProgress, StoreError, StoreResult};
-use everbell_core::{ActiveRun, Definition, GapReason, Invalid, Job, JobId, JobKey, OrgId, Overlap};
+use everbell_core::{ActiveRun, Definition, GapReason, Invalid, Job, JobId, JobKey, OrgId, Overlap, TraceContext};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::orgs::{OrgSettingsColumns, OrgTimerColumns, OverrideColumns};
+use super::run::trace_context;
 use super::{PlanBatch, TimerColumns, corrupt, count, json, word};
 use crate::micros::Micros;
 
@@ -83,11 +84,14 @@ struct Detail {
     from: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_context: Option<String>,
 }
 
 impl Detail {
     fn from_task(task: &OrgTask) -> Detail {
         let micros = |t: &Timestamp| Some(Micros::from(*t).0);
+        let stored = |context: Option<&TraceContext>| context.map(|context| context.as_stored().to_owned());
         match task {
             OrgTask::Arm => Detail::default(),
             OrgTask::Resume { at, missed, reason } => Detail {
@@ -96,14 +100,19 @@ impl Detail {
                 reason: Some(reason.as_str().to_owned()),
                 ..Detail::default()
             },
-            OrgTask::RunNow { payload, overlap } => Detail {
+            OrgTask::RunNow { payload, overlap, trace_context } => Detail {
                 payload: payload.as_ref().map(ToString::to_string),
                 overlap: overlap.map(|overlap| overlap.to_string()),
+                trace_context: stored(trace_context.as_ref()),
                 ..Detail::default()
             },
-            OrgTask::Backfill { id, from, to } => {
-                Detail { backfill: Some(id.to_string()), from: micros(from), to: micros(to), ..Detail::default() }
-            }
+            OrgTask::Backfill { id, from, to, trace_context } => Detail {
+                backfill: Some(id.to_string()),
+                from: micros(from),
+                to: micros(to),
+                trace_context: stored(trace_context.as_ref()),
+                ..Detail::default()
+            },
         }
     }
 
@@ -119,6 +128,7 @@ impl Detail {
     fn into_task(self, name: &str) -> Result<OrgTask, Invalid> {
         let missing = || Invalid::new("detail", "something is missing");
         let time = |micros: Option<i64>| micros.map(|micros| Micros(micros).into()).ok_or_else(missing);
+        let trace_context = trace_context(self.trace_context.as_deref());
         match name {
             "arm" => Ok(OrgTask::Arm),
             "resume" => Ok(OrgTask::Resume {
@@ -129,11 +139,13 @@ impl Detail {
             "run_now" => Ok(OrgTask::RunNow {
                 payload: json("payload", self.payload.as_deref())?,
                 overlap: self.overlap.map(|text| word(Overlap::ALL, Overlap::as_str, &text)).transpose()?,
+                trace_context,
             }),
             "backfill" => Ok(OrgTask::Backfill {
                 id: self.backfill.ok_or_else(missing)?.parse()?,
                 from: time(self.from)?,
                 to: time(self.to)?,
+                trace_context,
             }),
             _ => Err(Invalid::new("work", format!("`{name}` is not known"))),
         }

@@ -7,7 +7,7 @@ use everbell_core::settle::Settling;
 use everbell_core::store::{Claim, StoreResult};
 use everbell_core::{
     ActiveRun, BackfillId, Definition, Failure, FailureCode, InstanceId, Invalid, JobId, JobKey, Json, NewRun, OrgId,
-    Run, RunId, RunStatus, SkipReason, Target, Trigger,
+    Run, RunId, RunStatus, SkipReason, Target, TraceContext, Trigger,
 };
 use jiff::Timestamp;
 use sqlx::FromRow;
@@ -53,6 +53,7 @@ pub(crate) struct RunColumns {
     pub(crate) next_attempt_at: Option<Micros>,
     pub(crate) result: Option<String>,
     pub(crate) earlier: Option<String>,
+    pub(crate) trace_context: Option<String>,
 }
 
 /// A run with its output.
@@ -88,6 +89,7 @@ impl RunColumns {
             target: Target::new(&self.target)?,
             payload: Json::parse("payload", &self.payload)?,
             trigger: trigger(&self.trigger)?,
+            trace_context: trace_context(self.trace_context.as_deref()),
             slot_at: self.by_slot.then(|| self.at.into()),
             scheduled_at: self.scheduled_at.into(),
             created_at: self.created_at.into(),
@@ -131,6 +133,7 @@ pub(crate) struct RunValues {
     pub(crate) held: bool,
     pub(crate) max_concurrent: i32,
     pub(crate) priority: i32,
+    pub(crate) trace_context: Option<String>,
 }
 
 impl RunValues {
@@ -146,6 +149,7 @@ impl RunValues {
             held: run.held,
             max_concurrent: job.policies.max_concurrent_runs as i32,
             priority: job.policies.priority,
+            trace_context: run.trace_context.as_ref().map(|context| context.as_stored().to_owned()),
             ..RunValues::bare(run.id, run.slot_at, run.scheduled_at, &run.trigger)
         }
         .with(run.catch_up, run.folded, run.local_date.map(|date| date.to_string()))
@@ -156,6 +160,7 @@ impl RunValues {
         RunValues {
             target: run.target.to_string(),
             payload: Some(run.payload.to_string()),
+            trace_context: run.trace_context.as_ref().map(|context| context.as_stored().to_owned()),
             ..RunValues::bare(run.id, None, run.scheduled_at, &run.trigger)
         }
     }
@@ -180,6 +185,7 @@ impl RunValues {
             held: false,
             max_concurrent: 1,
             priority: 0,
+            trace_context: None,
         }
     }
 
@@ -224,6 +230,7 @@ pub(crate) struct ClaimColumns {
     pub(crate) attempt: i32,
     pub(crate) cancel_by: Option<String>,
     pub(crate) earlier: Option<String>,
+    pub(crate) trace_context: Option<String>,
 }
 by_position!(ClaimColumns {
     id,
@@ -242,6 +249,7 @@ by_position!(ClaimColumns {
     attempt,
     cancel_by,
     earlier,
+    trace_context,
 });
 
 impl ClaimColumns {
@@ -286,6 +294,7 @@ impl ClaimColumns {
             target,
             payload,
             trigger: trigger(&self.trigger)?,
+            trace_context: trace_context(self.trace_context.as_deref()),
             slot_at: self.by_slot.then(|| self.at.into()),
             scheduled_at: self.scheduled_at.into(),
             created_at: self.created_at.into(),
@@ -355,6 +364,11 @@ fn skip_detail(reason: &SkipReason) -> String {
         SkipReason::Dependency { job_key, within } => format!("{} {job_key}", within.as_millis()),
         SkipReason::Operator { actor } => actor.clone(),
     }
+}
+
+/// A trace that cannot be read is none: the run is worth more than its telemetry.
+pub(super) fn trace_context(text: Option<&str>) -> Option<TraceContext> {
+    TraceContext::from_stored(text?).ok()
 }
 
 pub(super) fn skip(reason: Option<&str>, detail: Option<&str>) -> Result<Option<SkipReason>, Invalid> {

@@ -41,7 +41,7 @@ struct Row<'a>(&'a JobValues);
 impl Serialize for Row<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let JobValues { columns: c, schedule_type, content_hash } = self.0;
-        let mut row = serializer.serialize_tuple(32)?;
+        let mut row = serializer.serialize_tuple(33)?;
         row.serialize_element(&Hex(c.id))?;
         row.serialize_element(&c.job_key)?;
         row.serialize_element(&c.version)?;
@@ -74,6 +74,7 @@ impl Serialize for Row<'_> {
         row.serialize_element(&c.consecutive_failures)?;
         row.serialize_element(&c.updated_by)?;
         row.serialize_element(&c.updated_at)?;
+        row.serialize_element(&c.trace_context)?;
         row.end()
     }
 }

@@ -8,9 +8,9 @@ use crate::micros::Micros;
 /// A text that others wrote, which may be no UTF-8.
 type Text = Option<Vec<u8>>;
 /// A row of `open_inbox.sql`.
-type Row = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text);
+type Row = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, Text);
 /// A row of `refused_inbox.sql`.
-type RefusedRow = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, String, Micros);
+type RefusedRow = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, Text, String, Micros);
 
 impl SqliteStore {
     pub(super) async fn add_to_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
@@ -23,7 +23,8 @@ impl SqliteStore {
             .bind(request.run_at.clone())
             .bind(request.cron.clone())
             .bind(request.timezone.clone())
-            .bind(request.role.clone());
+            .bind(request.role.clone())
+            .bind(request.traceparent.clone());
         let (id,): (i64,) = tx.one(query).await?;
         tx.note_written();
         tx.commit_and_wake().await?;
@@ -41,8 +42,8 @@ impl SqliteStore {
         let mut held = self.reader("reading the inbox").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<RefusedRow> = tx.all(sqlx::query(include_str!("sql/refused_inbox.sql")).bind(limit)).await?;
-        let refused = |(a, b, c, d, e, f, g, h, reason, at): RefusedRow| RefusedRequest {
-            request: request((a, b, c, d, e, f, g, h)),
+        let refused = |(a, b, c, d, e, f, g, h, i, reason, at): RefusedRow| RefusedRequest {
+            request: request((a, b, c, d, e, f, g, h, i)),
             reason,
             at: at.into(),
         };
@@ -72,7 +73,7 @@ impl SqliteStore {
     }
 }
 
-fn request((id, target, payload, key, run_at, cron, timezone, role): Row) -> InboxRequest {
+fn request((id, target, payload, key, run_at, cron, timezone, role, traceparent): Row) -> InboxRequest {
     let read = |bytes: Text| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     InboxRequest {
         id,
@@ -83,6 +84,7 @@ fn request((id, target, payload, key, run_at, cron, timezone, role): Row) -> Inb
         cron: read(cron),
         timezone: read(timezone),
         role: read(role),
+        traceparent: read(traceparent),
     }
 }
 

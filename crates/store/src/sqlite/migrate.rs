@@ -11,7 +11,7 @@ use super::{errors, old_layout};
 use crate::micros::Micros;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-pub(super) const MIGRATIONS: [&str; 11] = [
+pub(super) const MIGRATIONS: [&str; 12] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),
@@ -23,6 +23,7 @@ pub(super) const MIGRATIONS: [&str; 11] = [
     include_str!("migrations/0009_finished_jobs.sql"),
     include_str!("migrations/0010_priority.sql"),
     include_str!("migrations/0011_inbox.sql"),
+    include_str!("migrations/0012_trace_context.sql"),
 ];
 
 pub(super) const MIGRATING: &str = "migrating the schema";

@@ -69,7 +69,7 @@ CREATE TABLE everbell_inbox (
   -- the answer
   answered_at integer,
   job_key     text,
-  refusal     text,
+  refusal     text, traceparent text,
   check (answered_at is not null or (job_key is null and refusal is null))
 ) strict;
 CREATE INDEX everbell_inbox_answered on everbell_inbox (answered_at) where answered_at is not null;
@@ -104,7 +104,7 @@ select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run
        case when j.scope = 'per_org' and j.status = 'active' then
          (select o.org_id from everbell_timers o where o.job_id = j.id and o.org_id <> '' and o.next_run_at is not null
           order by o.next_run_at, o.org_id limit 1) end as next_org_id,
-       j.declaration
+       j.declaration, j.trace_context
 from everbell_jobs j
 left join everbell_timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
 CREATE TABLE everbell_jobs (
@@ -141,7 +141,7 @@ CREATE TABLE everbell_jobs (
   revision             integer not null check (revision >= 1),
   consecutive_failures integer not null default 0 check (consecutive_failures >= 0),
   updated_by           text not null,
-  updated_at           integer not null, declaration text,
+  updated_at           integer not null, declaration text, trace_context text,
   unique (job_key, version),
   check ((schedule_type = 'recurring') = (cron_expression is not null)),
   check ((schedule_type = 'one_time') = (run_at is not null)),
@@ -228,7 +228,7 @@ select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_da
        coalesce(a.failure_details, o.failure_details) as failure_details,
        case when a.status = 'pending' and a.attempt > 0 then a.available_at end as next_attempt_at,
        o.result,
-       coalesce(a.earlier, o.earlier) as earlier
+       coalesce(a.earlier, o.earlier) as earlier, r.trace_context
 from everbell_runs r
 left join everbell_jobs j on j.id = r.job_id
 left join everbell_active_runs a on a.run_id = r.id
@@ -263,7 +263,7 @@ CREATE TABLE everbell_runs (
   skip_detail     text,
   catch_up        integer not null,
   folded          integer not null check (folded >= 0),
-  local_date      text,
+  local_date      text, trace_context text,
   check ((skip_reason is null) = (skip_detail is null)),
   unique (job_id, at, org_id, nonce)
 ) strict, without rowid;

@@ -191,6 +191,7 @@ fn run_row(r: &RunValues) -> impl Serialize + '_ {
         r.catch_up,
         r.folded,
         &r.local_date,
+        &r.trace_context,
     )
 }
 

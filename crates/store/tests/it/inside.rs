@@ -46,7 +46,13 @@ async fn on_postgres_a_job_lives_or_dies_with_the_transaction_of_its_application
     store.create_job_in(&mut tx, &new("kept"), &audit(2)).await.unwrap();
     let refused = store.create_job_in(&mut tx, &new("kept"), &audit(3)).await.unwrap_err();
     assert!(matches!(refused, StoreError::Conflict { .. }), "{refused}");
-    let request = RunNow { id: RunId::by_hand(at("00:10:00"), [7; 10]), actor: "ana", payload: None, overlap: None };
+    let request = RunNow {
+        id: RunId::by_hand(at("00:10:00"), [7; 10]),
+        actor: "ana",
+        payload: None,
+        overlap: None,
+        trace_context: None,
+    };
     let decide = |view: &change::JobView| change::run_now(view, &request, at("00:10:00"));
     let runs = store.change_job_in(&mut tx, &by_key("kept"), &decide, &audit(4)).await.unwrap();
     assert_eq!(runs, [request.id]);
@@ -82,7 +88,13 @@ async fn on_sqlite_a_job_lives_or_dies_with_the_transaction_of_its_application()
     store.create_job_in(&mut tx, &new("kept"), &audit(6)).await.unwrap();
     let refused = store.create_job_in(&mut tx, &new("kept"), &audit(7)).await.unwrap_err();
     assert!(matches!(refused, StoreError::Conflict { .. }), "{refused}");
-    let request = RunNow { id: RunId::by_hand(at("00:10:00"), [7; 10]), actor: "ana", payload: None, overlap: None };
+    let request = RunNow {
+        id: RunId::by_hand(at("00:10:00"), [7; 10]),
+        actor: "ana",
+        payload: None,
+        overlap: None,
+        trace_context: None,
+    };
     let decide = |view: &change::JobView| change::run_now(view, &request, at("00:10:00"));
     let runs = store.change_job_in(&mut tx, &by_key("kept"), &decide, &audit(8)).await.unwrap();
     assert_eq!(runs, [request.id]);

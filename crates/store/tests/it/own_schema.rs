@@ -286,7 +286,7 @@ async fn an_application_schedules_whatever_its_search_path_is() {
             let key = format!("job-{number}");
             store.create_job_in(&mut tx, &job(&key, "0 * * * *"), &audit(number as u128 + 1)).await.unwrap();
             let id = RunId::by_hand(at("00:30:00"), [number as u8; 10]);
-            let request = RunNow { id, actor: "ana", payload: None, overlap: None };
+            let request = RunNow { id, actor: "ana", payload: None, overlap: None, trace_context: None };
             let run_now = |view: &change::JobView| change::run_now(view, &request, at("00:30:00"));
             let job = JobRef::Key(JobKey::new(&key).unwrap());
             let runs = store.change_job_in(&mut tx, &job, &run_now, &audit(number as u128 + 101)).await.unwrap();

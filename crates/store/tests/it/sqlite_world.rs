@@ -43,6 +43,7 @@ pub(super) fn job(key: &str, expression: &str) -> NewJob {
         supersedes: None,
         created_by: "ana".to_owned(),
         created_at,
+        trace_context: None,
     })
 }
 

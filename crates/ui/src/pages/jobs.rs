@@ -288,6 +288,7 @@ mod tests {
             supersedes: None,
             created_by: "ana".to_owned(),
             created_at,
+            trace_context: None,
         };
         let new = change::create(definition);
         let state = JobState { error: error.map(str::to_owned), ..new.state };

@@ -86,6 +86,7 @@ struct Facts {
     /// The id of the instance, and its name.
     instance: Option<(String, String)>,
     idempotency_key: String,
+    trace_id: Option<String>,
 }
 
 /// The run that the path names, and its job if that is still there.
@@ -250,6 +251,7 @@ impl Facts {
             timeout: policies.map(|policies| seconds(policies.timeout)),
             instance: run.claimed.map(|(_, id)| (id.to_string(), hosts.name(&id.to_string()))),
             idempotency_key: run.idempotency_key(),
+            trace_id: run.trace_context.as_ref().map(|context| context.trace_id().to_owned()),
         }
     }
 }

@@ -32,6 +32,7 @@ impl Example for Run {
             attempt: 1,
             claimed_at: Some(at("2027-03-15T07:00:00.04Z")),
             idempotency_key: format!("run:{RUN_ID}"),
+            trace_id: None,
             result: Some(json!({ "sent": 12 })),
             output: Some("12 reports sent\n".to_owned()),
             ..manual_run()
@@ -86,6 +87,7 @@ fn manual_run() -> Run {
         local_date: None,
         backfill_id: None,
         idempotency_key: format!("run:{MANUAL_RUN_ID}"),
+        trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
         result: None,
         output: None,
     }

@@ -54,6 +54,7 @@ pub(super) fn job(key: &str, schedule: &str, target: &str) -> Definition {
         supersedes: None,
         created_by: "ana".to_owned(),
         created_at: at("00:00"),
+        trace_context: None,
     }
 }
 

@@ -165,7 +165,13 @@ async fn an_overlapping_slot_is_skipped_and_a_run_by_hand_too() {
     lab.create(with(job("long", "* * * * *", "wait"), |values| values.timeout = Duration::from_hours(1))).await;
     lab.turn_at("00:01").await;
     lab.turn_at("00:02").await;
-    let request = RunNow { id: RunId::by_hand(at("00:02"), tail("x")), actor: "ana", payload: None, overlap: None };
+    let request = RunNow {
+        id: RunId::by_hand(at("00:02"), tail("x")),
+        actor: "ana",
+        payload: None,
+        overlap: None,
+        trace_context: None,
+    };
     let changed = lab.change("long", |view| change::run_now(view, &request, at("00:02"))).await.unwrap();
     assert_eq!(changed.runs[0].skip.as_ref().unwrap().as_str(), "overlap");
     let forced = RunNow { id: RunId::by_hand(at("00:02"), tail("y")), overlap: Some(Overlap::Allow), ..request };

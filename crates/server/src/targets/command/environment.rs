@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use everbell::Run;
 use everbell::core::{JobKey, OrgId};
+use everbell::{Run, TraceContext};
 
 use crate::targets::CommandSettings;
 
@@ -12,7 +12,7 @@ use crate::targets::CommandSettings;
 const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
 /// Variables that describe the run.
-const ABOUT: [&str; 12] = [
+const ABOUT: [&str; 14] = [
     "EVERBELL_RUN_ID",
     "EVERBELL_TARGET",
     "EVERBELL_TRIGGER",
@@ -25,6 +25,8 @@ const ABOUT: [&str; 12] = [
     "EVERBELL_SLOT_AT_LOCAL",
     "EVERBELL_ORG_ID",
     "EVERBELL_LOCAL_DATE",
+    "TRACEPARENT",
+    "TRACESTATE",
 ];
 
 /// All variables: of the server, of the settings, of the run. A later one counts.
@@ -52,6 +54,8 @@ fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
         run.slot().map(|slot| slot.to_string()),
         run.org().map(OrgId::to_string),
         run.local_date().map(|date| date.to_string()),
+        run.trace_context().map(|context| context.traceparent().to_owned()),
+        run.trace_context().and_then(TraceContext::tracestate).map(str::to_owned),
     ]
 }
 

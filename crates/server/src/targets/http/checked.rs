@@ -17,7 +17,7 @@ use everbell_wire::secret::Secret;
 const METHODS: [Method; 6] = [Method::POST, Method::PUT, Method::PATCH, Method::GET, Method::HEAD, Method::DELETE];
 
 /// Headers that belong to the connection, and those that describe the run.
-const RESERVED: [&str; 14] = [
+const RESERVED: [&str; 15] = [
     "host",
     "content-length",
     "transfer-encoding",
@@ -32,6 +32,7 @@ const RESERVED: [&str; 14] = [
     "user-agent",
     "idempotency-key",
     "traceparent",
+    "tracestate",
 ];
 
 /// Prefixes of headers that describe the run.

@@ -10,7 +10,6 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Method, Request};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use super::checked::Checked;
 use super::signature::sign;
@@ -117,7 +116,13 @@ fn about(run: &Run) -> HeaderMap {
         put(&mut headers, "ce-localdate", &date.to_string());
     }
     put(&mut headers, "idempotency-key", &format!("\"{}\"", text(&run.idempotency_key())));
-    put(&mut headers, "traceparent", &traceparent(Uuid::new_v4(), Uuid::new_v4()));
+    // Unchanged: the server records no spans, so the span that asked for the run is the parent of the call.
+    if let Some(context) = run.trace_context() {
+        put(&mut headers, "traceparent", context.traceparent());
+        if let Some(state) = context.tracestate() {
+            put(&mut headers, "tracestate", state);
+        }
+    }
     headers
 }
 
@@ -126,11 +131,6 @@ fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(HeaderName::from_static(name), value);
     }
-}
-
-/// A new trace for each call, sampled: without that flag a receiver that follows its caller would keep no trace.
-fn traceparent(trace: Uuid, span: Uuid) -> String {
-    format!("00-{}-{}-01", trace.simple(), &span.simple().to_string()[..16])
 }
 
 /// A text for a header: printable ASCII stays, but for quotes, `\` and `%`.
@@ -162,12 +162,6 @@ mod tests {
             assert_eq!((text(plain).as_str(), segment(plain).as_str()), (in_header, in_path), "{plain:?}");
             assert!(HeaderValue::from_str(in_header).is_ok_and(|value| value.to_str().is_ok()));
         }
-    }
-
-    #[test]
-    fn a_trace_has_its_form() {
-        let trace = traceparent(Uuid::from_u128(0xabc), Uuid::from_u128(0x1234_5678_9abc_def0 << 64));
-        assert_eq!(trace, "00-00000000000000000000000000000abc-123456789abcdef0-01");
     }
 
     #[test]

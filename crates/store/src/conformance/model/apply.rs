@@ -207,16 +207,18 @@ impl Change {
             }
             Change::Reschedule(to) => change::reschedule(view, *to, "bo", now),
             Change::SkipNext(count) => change::skip_next(view, *count, "bo", now),
-            Change::RunNow { id, overlap } => {
-                change::run_now(view, &RunNow { id: *id, actor: "bo", payload: None, overlap: *overlap }, now)
-            }
+            Change::RunNow { id, overlap } => change::run_now(
+                view,
+                &RunNow { id: *id, actor: "bo", payload: None, overlap: *overlap, trace_context: None },
+                now,
+            ),
             Change::Backfill { id, slots } => {
                 let spec = view.job.definition.spec.as_ref().ok();
                 let before = |slot: &Timestamp| spec?.prev_at_or_before(earlier(*slot));
                 let first = spec.and_then(|spec| spec.prev_at_or_before(view.timer.last_slot_at));
                 let mut slots: Vec<Timestamp> = std::iter::successors(first, before).take(*slots).collect();
                 slots.reverse();
-                change::backfill(view, &Backfill { id: *id, slots: &slots })
+                change::backfill(view, &Backfill { id: *id, slots: &slots, trace_context: None })
             }
             Change::Refuse => Err(Invalid::new("reason", "not today")),
         }

@@ -5,16 +5,16 @@ with given as (
          coalesce(g.nonce, ($5::bigint[])[1]) as nonce, coalesce(g.scheduled_at, ($6::timestamptz[])[1]) as scheduled_at,
          coalesce(g.trigger, ($7::text[])[1]) as trigger, coalesce(g.target, ($8::text[])[1]) as target, g.payload,
          g.skip_reason, g.skip_detail, coalesce(g.catch_up, ($12::boolean[])[1]) as catch_up,
-         coalesce(g.folded, ($13::bigint[])[1]) as folded, g.local_date
+         coalesce(g.folded, ($13::bigint[])[1]) as folded, g.local_date, g.trace_context
   from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[], $5::bigint[], $6::timestamptz[], $7::text[],
-              $8::text[], $9::text[], $10::text[], $11::text[], $12::boolean[], $13::bigint[], $14::text[])
+              $8::text[], $9::text[], $10::text[], $11::text[], $12::boolean[], $13::bigint[], $14::text[], $21::text[])
     as g (id, job_id, org_id, at, nonce, scheduled_at, trigger, target, payload, skip_reason, skip_detail, catch_up, folded,
-          local_date)
+          local_date, trace_context)
 ), new as (
   insert into everbell.runs (id, job_id, org_id, at, nonce, scheduled_at, created_at, trigger, target, payload, skip_reason,
-                    skip_detail, catch_up, folded, local_date)
+                    skip_detail, catch_up, folded, local_date, trace_context)
   select id, job_id, org_id, at, nonce, scheduled_at, $18, trigger, target, payload, skip_reason, skip_detail, catch_up,
-         folded, local_date
+         folded, local_date, trace_context
   from given
   on conflict do nothing
   returning id, job_id, org_id, target, scheduled_at, skip_reason

@@ -72,7 +72,7 @@ with wanted as materialized (
   returning a.run_id, a.attempt, a.cancel_by, a.earlier
 )
 select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r.nonce = 0 as by_slot, r.at, r.scheduled_at,
-       r.created_at, r.catch_up, r.folded, s.attempt, s.cancel_by, s.earlier
+       r.created_at, r.catch_up, r.folded, s.attempt, s.cancel_by, s.earlier, r.trace_context
 from started s
 -- By its key for each, whatever the planner believes of the size of the table.
 cross join lateral (select * from everbell.runs where id = s.run_id offset 0) r

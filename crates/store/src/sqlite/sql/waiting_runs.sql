@@ -2,7 +2,7 @@
 -- and jobs that cannot be read, which must not stand in the way of the others; null when there are none. Without ?5 backfills are passed over.
 select r.id, r.job_id, r.org_id, r.local_date, r.target, r.payload, r.trigger, r.nonce = 0 as by_slot,
        r.at, r.scheduled_at, r.created_at, r.catch_up, r.folded, p.attempt + 1 as attempt, p.cancel_by,
-       p.earlier, p.available_at
+       p.earlier, r.trace_context, p.available_at
 from everbell_active_runs p indexed by everbell_active_runs_pending
 cross join everbell_runs r
 where p.target = ?1 and p.priority = ?6 and p.status = 'pending' and p.available_at <= ?2 and not p.paused and r.id = p.run_id

@@ -75,7 +75,13 @@ fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) 
     let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
     let active: Vec<ActiveRun> = active.iter().map(as_seen).collect();
     let seen = PlanContext { active: &active, ..PlanContext::default() };
-    let request = plan::RunNow { id: RunId::by_hand(clock.now, [0; 10]), actor: "", payload: None, overlap: None };
+    let request = plan::RunNow {
+        id: RunId::by_hand(clock.now, [0; 10]),
+        actor: "",
+        payload: None,
+        overlap: None,
+        trace_context: None,
+    };
     let plan = plan::run_now(subject.definition(), &subject.timer(), &seen, &request, clock.now);
     let run = plan.runs.first();
     if run.is_some_and(|run| run.skip.is_some()) {

@@ -146,7 +146,7 @@ mod tests {
             id: uuid::Uuid::nil(),
             job: JobId::new(at, [7; 10]),
             job_key: JobKey::new("brief").unwrap(),
-            task: OrgTask::RunNow { payload: None, overlap: None },
+            task: OrgTask::RunNow { payload: None, overlap: None, trace_context: None },
             actor: "ana".to_owned(),
             at,
             reached: None,

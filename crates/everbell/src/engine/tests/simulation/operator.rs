@@ -23,7 +23,8 @@ pub(super) async fn act(world: &mut World) {
         }
         2 => {
             let overlap = [None, Some(Overlap::Allow), Some(Overlap::Queue)][world.dice.below(3)];
-            let request = RunNow { id: RunId::by_hand(now, bits), actor: "ana", payload: None, overlap };
+            let request =
+                RunNow { id: RunId::by_hand(now, bits), actor: "ana", payload: None, overlap, trace_context: None };
             change(world, job, |view| change::run_now(view, &request, now)).await;
         }
         // The slots of a version begin with its creation, which is at no time that counts while the clock is wrong.
