@@ -90,7 +90,7 @@ pub(super) fn stars(path: &str, statement: &str) -> Vec<String> {
     complaints
 }
 
-/// What the statement does, after its `with`.
+/// Returns the verb of a statement, after its `with`.
 fn main_verb(words: &[(usize, String)]) -> &str {
     let mut depth = 0_usize;
     for (_, word) in words {
