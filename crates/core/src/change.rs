@@ -279,10 +279,7 @@ pub fn new_version(
         key: old.key.clone(),
         target: edit.target.unwrap_or_else(|| old.target.clone()),
         payload: edit.payload.unwrap_or_else(|| old.payload.clone()),
-        spec: match edit.spec {
-            Some(spec) => Ok(spec),
-            None => old.spec.clone(),
-        },
+        spec: edit.spec.map_or_else(|| old.spec.clone(), Ok),
         policies: edit.policies.unwrap_or_else(|| old.policies.clone()),
         scope: edit.scope.unwrap_or(old.scope),
         description: edit.description.unwrap_or_else(|| old.description.clone()),
