@@ -65,7 +65,9 @@ impl LockedJobs {
         let groups = group.take_by_job(count);
         if groups.len() == 1 {
             // It is known which one.
-            groups.into_iter().for_each(|(job, own)| self.wait(job, own));
+            for (job, own) in groups {
+                self.wait(job, own);
+            }
             return Ok(());
         }
         let mut left = groups.into_iter();

@@ -94,7 +94,9 @@ impl OutcomeGroup {
             let applied = match done.transition.as_ref().and_then(|_| answers.next()) {
                 Some(Recorded::Applied { .. }) => true,
                 Some(Recorded::Canceled { by }) => {
-                    done.transition.iter_mut().for_each(|transition| transition.to = canceled(&by, now));
+                    if let Some(transition) = &mut done.transition {
+                        transition.to = canceled(&by, now);
+                    }
                     true
                 }
                 Some(Recorded::LeaseLost) if in_doubt => is_written(&self.shared, &done).await,
@@ -107,7 +109,9 @@ impl OutcomeGroup {
     }
 
     fn doubt(&mut self, count: usize) {
-        self.outcomes[..count].iter_mut().for_each(|outcome| outcome.in_doubt = true);
+        for outcome in &mut self.outcomes[..count] {
+            outcome.in_doubt = true;
+        }
     }
 
     /// One of them cannot be written as it is: it must not take the others with it, and is written as a plain failure.

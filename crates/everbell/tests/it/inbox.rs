@@ -144,7 +144,7 @@ select everbell.enqueue('remind', '{"user": 201}');
 select everbell.schedule('broken', '61 8 * * *', 'remind', 'Europe/Paris', '{"user": 9}');
 select everbell.enqueue('remind', '{"user": 202}');
 select everbell.enqueue('fax', '{"user": 7}', null, 'fax-1');
-select everbell.enqueue('no such label', '{"user": 9}');
+select everbell.enqueue('', '{"user": 9}');
 select everbell.enqueue('remind', '{"user": 203}')"#;
 
 #[tokio::test]
@@ -199,7 +199,7 @@ insert into everbell_inbox (target, payload, key, cron, timezone) values
   ('remind', '{"user":9}', 'broken', '61 8 * * *', 'Europe/Paris'),
   ('remind', '{"user":202}', null, null, null),
   ('fax', '{"user":7}', 'fax-1', null, null),
-  ('no such label', '{"user":9}', null, null, null),
+  ('', '{"user":9}', null, null, null),
   ('remind', cast(x'7b2275736572223aff7d' as text), null, null, null),
   ('remind', '{"user":203}', null, null, null)"#;
 

@@ -12,10 +12,10 @@ use crate::given::within;
 
 /// Handlers wait for a permit, and fail.
 #[derive(Clone)]
-struct Gate(Arc<Semaphore>);
+struct Permits(Arc<Semaphore>);
 
-async fn fail(State(gate): State<Gate>) -> Result<(), RunError> {
-    gate.0.acquire().await?.forget();
+async fn fail(State(permits): State<Permits>) -> Result<(), RunError> {
+    permits.0.acquire().await?.forget();
     Err(RunError::fail("no", "never"))
 }
 
@@ -30,9 +30,9 @@ async fn until(bell: &Everbell, runs: &[RunId], status: RunStatus) {
 #[tokio::test]
 async fn outcomes_of_other_jobs_do_not_wait_for_a_job_that_is_locked() {
     let database = TestDatabase::create().await;
-    let gate = Gate(Arc::new(Semaphore::new(0)));
+    let permits = Permits(Arc::new(Semaphore::new(0)));
     let daily = |key: &str| Schedule::cron(key, "@yearly").target("fail");
-    let bell = Everbell::builder().database(database.url()).state(gate.clone()).target("fail", fail);
+    let bell = Everbell::builder().database(database.url()).state(permits.clone()).target("fail", fail);
     let bell = bell.schedule(daily("a")).schedule(daily("b")).schedule(daily("c")).build().await.unwrap();
     let steps = async {
         let mut runs = Vec::new();
@@ -44,12 +44,12 @@ async fn outcomes_of_other_jobs_do_not_wait_for_a_job_that_is_locked() {
         let mut tx = application.begin().await.unwrap();
         let sql = "select revision from everbell.jobs where job_key = 'a' for update";
         sqlx::raw_sql(sql).execute(&mut *tx).await.unwrap();
-        gate.0.add_permits(3);
+        permits.0.add_permits(3);
         until(&bell, &runs[1..], RunStatus::Failed).await;
         // Further ones do not even wait for the lock once.
         let later = bell.jobs().run_now("b").await.unwrap().run().id;
         let locked = bell.jobs().run_now("c").await.unwrap().run().id;
-        gate.0.add_permits(2);
+        permits.0.add_permits(2);
         until(&bell, &[later, locked], RunStatus::Failed).await;
         assert_eq!(bell.runs().get(runs[0]).await.unwrap().status, RunStatus::Running, "its job is locked");
         tx.rollback().await.unwrap();

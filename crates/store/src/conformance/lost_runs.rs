@@ -96,7 +96,12 @@ pub async fn a_canceled_run_keeps_its_earlier_attempts(fresh: Fresh) {
 pub async fn a_lost_run_that_waits_for_its_retry_is_canceled_at_once(fresh: Fresh) {
     let world = World::new(&fresh);
     let first = running(&world).await;
+    let entry = audit("run.cancel", "run", at("01:00"));
+    let asked = world.store.cancel_run(first.run.id, "ben", at("01:00"), &entry).await.unwrap();
+    assert_eq!(asked, Canceled::Requested);
     reap(&world, at("01:10")).await;
+    let waiting = world.run(first.run.id).await;
+    assert_eq!(waiting.status, RunStatus::Pending, "its handler may still be at work, so it keeps its place");
     let entry = audit("run.cancel", "run", at("01:10"));
     let canceled = world.store.cancel_run(first.run.id, "ana", at("01:10"), &entry).await.unwrap();
     assert_eq!(canceled, Canceled::AtOnce);
@@ -106,10 +111,10 @@ pub async fn a_lost_run_that_waits_for_its_retry_is_canceled_at_once(fresh: Fres
     assert_eq!(world.start(at("02:10")).await.len(), 0);
 }
 
-/// Whatever ends its attempt: nobody has to wait for another one, which would be stopped as it begins.
+/// Nobody has to wait for another attempt, which would be stopped as it begins.
 pub async fn a_run_that_was_asked_to_stop_is_canceled_instead_of_retried(fresh: Fresh) {
     let world = World::new(&fresh);
-    for (hour, outcome) in [Outcome::Lost(None), failure(), shut_down()].into_iter().enumerate() {
+    for (hour, outcome) in [failure(), shut_down()].into_iter().enumerate() {
         let time = |minute: &str| at(&format!("0{}:{minute}", hour + 1));
         let once = with(job(&format!("once-{hour}"), &format!("once 0{}:00", hour + 1)), |values| {
             values.max_attempts = 3;

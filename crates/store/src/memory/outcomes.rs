@@ -1,6 +1,6 @@
 //! The outcomes of runs, and what follows for jobs.
 
-use everbell_core::settle::{Next, Transition};
+use everbell_core::settle::{Next, Transition, cancel_retry};
 use everbell_core::store::Recorded;
 use everbell_core::{EarlierAttempt, RunStatus};
 use jiff::Timestamp;
@@ -27,7 +27,9 @@ impl State {
                 active.run.lease_until = None;
                 active.run.failure = Some(failure.clone());
                 active.run.next_attempt_at = Some(active.available_at);
-                if let Some(by) = active.run.cancel_by.clone() {
+                if let Some(by) = active.run.cancel_by.clone()
+                    && cancel_retry(transition, &by, now).is_some()
+                {
                     self.cancel(*run_id, &by, now);
                     return Recorded::Canceled { by };
                 }

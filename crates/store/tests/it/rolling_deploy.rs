@@ -23,14 +23,14 @@ async fn grow(database: &Broken) {
                        where table_schema = 'everbell' and table_type = 'BASE TABLE'";
             let tables: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap();
             assert!(tables.len() > 10, "{tables:?}");
-            let mut sql: String =
-                tables.iter().map(|table| format!("alter table everbell.{table} add column later text;")).collect();
+            let mut sql: Vec<String> =
+                tables.iter().map(|table| format!("alter table everbell.{table} add column later text")).collect();
             for view in VIEWS {
                 let old = format!("select rtrim(pg_get_viewdef('everbell.{view}'::regclass), ';')");
                 let old: String = sqlx::query_scalar(AssertSqlSafe(old)).fetch_one(&mut connection).await.unwrap();
-                sql += &format!("create or replace view everbell.{view} as select v.*, 1 as later from ({old}) v;");
+                sql.push(format!("create or replace view everbell.{view} as select v.*, 1 as later from ({old}) v"));
             }
-            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql.join(";"))).execute(&mut connection).await.unwrap();
         }
         Broken::InFile(folder) => {
             let options = SqliteConnectOptions::new().filename(folder.file());
@@ -38,17 +38,17 @@ async fn grow(database: &Broken) {
             let sql = "select name from sqlite_schema where type = 'table' and name like 'everbell\\_%' escape '\\'";
             let tables: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut connection).await.unwrap();
             assert!(tables.len() > 10, "{tables:?}");
-            let mut sql: String =
-                tables.iter().map(|table| format!("alter table {table} add column later text;")).collect();
+            let mut sql: Vec<String> =
+                tables.iter().map(|table| format!("alter table {table} add column later text")).collect();
             for view in VIEWS {
                 let old = format!("select sql from sqlite_schema where name = 'everbell_{view}'");
                 let old: String = sqlx::query_scalar(AssertSqlSafe(old)).fetch_one(&mut connection).await.unwrap();
                 // In front: a view may have its columns in any order.
                 let new = old.replacen("select ", "select 'later' as later, ", 1);
                 assert_ne!(old, new);
-                sql += &format!("drop view everbell_{view}; {new};");
+                sql.push(format!("drop view everbell_{view}; {new}"));
             }
-            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql.join(";"))).execute(&mut connection).await.unwrap();
         }
     }
 }

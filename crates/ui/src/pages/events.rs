@@ -53,7 +53,7 @@ mod tests {
             assert!(next(&mut body).await.unwrap().contains("everbell"), "{path}");
             clock.set(begin + Duration::from_secs(299));
             assert_eq!(next(&mut body).await.as_deref(), Some(": \n\n"), "{path}: it is open, and says nothing");
-            clock.set(begin + Duration::from_secs(300));
+            clock.set(begin + Duration::from_mins(5));
             assert_eq!(next(&mut body).await, None, "{path}: the application has to decide again");
         }
     }

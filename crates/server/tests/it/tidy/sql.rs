@@ -66,11 +66,11 @@ pub(super) fn clocks(path: &str, statement: &str) -> Vec<String> {
 /// one have prepared would change its meaning.
 pub(super) fn stars(path: &str, statement: &str) -> Vec<String> {
     let words = words(statement);
-    let word = |at: usize| words.get(at).map_or("", |(_, word)| word.as_str());
     let (mut depth, mut returns, mut complaints) = (0_usize, false, Vec::new());
+    let mut before = "";
     let writes = ["insert", "update", "delete"].contains(&main_verb(&words));
-    for at in 0..words.len() {
-        match word(at) {
+    for (line, word) in &words {
+        match word.as_str() {
             "(" => depth += 1,
             ")" => depth = depth.saturating_sub(1),
             _ if depth > 0 => {}
@@ -78,19 +78,19 @@ pub(super) fn stars(path: &str, statement: &str) -> Vec<String> {
             "select" => returns = !writes,
             "returning" => returns = true,
             "from" => returns = false,
-            "*" if returns && ["select", "returning", ",", "."].contains(&word(at.wrapping_sub(1))) => {
-                let line = words[at].0;
+            "*" if returns && ["select", "returning", ",", "."].contains(&before) => {
                 complaints.push(format!(
                     "{path}:{line}: the statement returns `*`: name the columns, or use `{{columns of … as …}}` (rows/columns.rs)"
                 ));
             }
             _ => {}
         }
+        before = word;
     }
     complaints
 }
 
-/// What the statement does, after its `with`.
+/// Returns the verb of a statement, after its `with`.
 fn main_verb(words: &[(usize, String)]) -> &str {
     let mut depth = 0_usize;
     for (_, word) in words {
