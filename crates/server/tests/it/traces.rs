@@ -79,7 +79,7 @@ fn check(server: &Server, receiver: &Receiver) {
 
     // Run now: the first attempt fails, and the second one belongs to the same trace.
     let asked = post_in(server, "/jobs/key:hook/run-now", &json!({}), &both);
-    assert_eq!(asked.expect(201)["run"]["traceId"], TRACE_ID);
+    assert_eq!(asked.expect(202)["run"]["traceId"], TRACE_ID);
     let run = ended(server, &asked);
     assert_eq!((&run["status"], &run["attempt"], &run["traceId"]), (&json!("succeeded"), &json!(2), &json!(TRACE_ID)));
     let calls = receiver.calls_of("hook", 2);
@@ -101,7 +101,7 @@ fn check(server: &Server, receiver: &Receiver) {
     // Headers that W3C forbids mean that there is no trace; the request is carried out.
     for bad in [vec![("traceparent", "00-no-trace-01")], vec![("traceparent", PARENT), ("traceparent", PARENT)]] {
         let asked = post_in(server, "/jobs/key:hook/run-now", &json!({}), &bad);
-        assert_eq!(asked.expect(201)["run"]["traceId"], Value::Null, "{bad:?}");
+        assert_eq!(asked.expect(202)["run"]["traceId"], Value::Null, "{bad:?}");
         ended(server, &asked);
     }
 
