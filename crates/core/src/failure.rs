@@ -109,6 +109,7 @@ impl Failure {
 
 /// An attempt of a run that ended and was followed by another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EarlierAttempt {
     /// Its number.
     pub attempt: u32,
@@ -122,6 +123,11 @@ pub struct EarlierAttempt {
 }
 
 impl EarlierAttempt {
+    /// An attempt that ended with this code.
+    pub fn new(attempt: u32, code: FailureCode, ended_at: Timestamp, counts: bool) -> EarlierAttempt {
+        EarlierAttempt { attempt, code, ended_at, counts }
+    }
+
     /// Returns how many attempts are used up by the attempt of this number and those before it.
     pub fn used(attempt: u32, earlier: &[EarlierAttempt]) -> u32 {
         attempt.saturating_sub(EarlierAttempt::uncounted(earlier))

@@ -1,5 +1,7 @@
 //! The decisions of everbell: which slots exist, and what happens to each. Pure: no clock, no randomness, no I/O.
 //!
+//! Programs use the crate `everbell`, which exports what is meant for them. The rest may change in any release.
+//!
 //! # Words
 //!
 //! - **Job**: a [`Definition`] that never changes (key and version, target, payload, [`Spec`], [`Policies`]) and a

@@ -180,6 +180,7 @@ const MAX_ATTEMPTS_IN_WORDS: usize = 10;
 
 /// Everything that is known about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Run {
     /// Its id.
     pub id: RunId,
@@ -243,6 +244,41 @@ pub struct Run {
 }
 
 impl Run {
+    /// A run that waits for its start, with nothing else that is known about it. Stores fill in the rest.
+    pub fn new(id: RunId, target: Target, trigger: Trigger, scheduled_at: Timestamp, created_at: Timestamp) -> Run {
+        Run {
+            id,
+            job_id: None,
+            job_key: None,
+            job_version: None,
+            org: None,
+            local_date: None,
+            target,
+            payload: Json::empty(),
+            trigger,
+            trace_context: None,
+            slot_at: None,
+            scheduled_at,
+            created_at,
+            status: RunStatus::Pending,
+            skip: None,
+            held: false,
+            catch_up: false,
+            folded: 0,
+            attempt: 0,
+            earlier_attempts: Vec::new(),
+            claimed: None,
+            started_at: None,
+            finished_at: None,
+            lease_until: None,
+            cancel_by: None,
+            failure: None,
+            result: None,
+            next_attempt_at: None,
+            output: None,
+        }
+    }
+
     /// Returns a key that is the same for the same slot on every instance and for every attempt.
     pub fn idempotency_key(&self) -> String {
         idempotency_key(self.job_key.as_ref(), self.org.as_ref(), self.slot_at, self.id)

@@ -88,7 +88,7 @@ impl From<StoreError> for Problem {
             StoreError::Conflict { .. } => StatusCode::CONFLICT,
             StoreError::Stale { .. } => StatusCode::PRECONDITION_FAILED,
             StoreError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
-            StoreError::Corrupt { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Problem(status, format!("{error}\n"))
     }

@@ -67,7 +67,9 @@
 //!   they have that prefix), whatever the application's tables are called.
 //! - **Time** comes from the database: [`clock`].
 //! - **Read on** in the [`guides`].
-//! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases.
+//! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases. What
+//!   this crate exports by its own name is its promise; the rest of `core` serves our other crates and may change in any
+//!   release.
 //!
 //! # Features
 //!

@@ -182,6 +182,10 @@ impl From<StoreError> for Problem {
                 tracing::error!(error = %error, "stored data cannot be read");
                 Problem::new(Kind::Internal, "Stored data cannot be read. See the server log for details.")
             }
+            _ => {
+                tracing::error!(error = %error, "a request failed in the database");
+                Problem::new(Kind::Internal, "The database failed. See the server log for details.")
+            }
         }
     }
 }

@@ -66,7 +66,9 @@ mod tests {
     /// An hour with this many succeeded and running runs.
     fn hour(hour: i64, succeeded: u64, running: u64) -> Bucket {
         let at = |hour: i64| Timestamp::from_second(hour * 3_600).unwrap();
-        Bucket { succeeded, running, ..Bucket::new(at(hour), at(hour + 1)) }
+        let mut bucket = Bucket::new(at(hour), at(hour + 1));
+        (bucket.succeeded, bucket.running) = (succeeded, running);
+        bucket
     }
 
     /// Adds times to a bucket.

@@ -261,7 +261,7 @@ pub struct Resumption {
 
 impl From<&JobRow> for Job {
     fn from(row: &JobRow) -> Job {
-        let JobRow { job, timer, last_run, next_for_org } = row;
+        let JobRow { job, timer, last_run, next_for_org, .. } = row;
         let (definition, state) = (&*job.definition, &job.state);
         let Schedule { kind, expression, run_at, timezone, text } = Schedule::from(definition);
         let spec = definition.spec.as_ref().ok();

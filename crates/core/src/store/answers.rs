@@ -83,6 +83,7 @@ pub struct TargetCount {
 
 /// A job as lists and pages show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct JobRow {
     /// Definition and state.
     pub job: Job,
@@ -94,8 +95,16 @@ pub struct JobRow {
     pub next_for_org: Option<(Timestamp, OrgId)>,
 }
 
+impl JobRow {
+    /// A job with no timer and no run.
+    pub fn new(job: Job) -> JobRow {
+        JobRow { job, timer: None, last_run: None, next_for_org: None }
+    }
+}
+
 /// The result of a change of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Changed {
     /// The job afterwards.
     pub job: JobRow,
@@ -107,6 +116,19 @@ pub struct Changed {
     pub gaps: Vec<Gap>,
     /// How many runs that had not begun were held, released or canceled.
     pub pending: u64,
+}
+
+impl Changed {
+    /// A change that touched nothing but the job itself.
+    pub fn new(job: JobRow) -> Changed {
+        Changed { job, successor: None, runs: Vec::new(), gaps: Vec::new(), pending: 0 }
+    }
+
+    /// The same with everything else that was written.
+    #[must_use]
+    pub fn with(self, successor: Option<JobRow>, runs: Vec<Run>, gaps: Vec<Gap>, pending: u64) -> Changed {
+        Changed { successor, runs, gaps, pending, ..self }
+    }
 }
 
 /// A timer that is due, with everything that its plan needs.

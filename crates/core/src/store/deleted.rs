@@ -19,6 +19,7 @@ pub struct Pruned {
 
 /// The rows deleted by one step of [`JobStore::purge_job`](super::JobStore::purge_job).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PurgedJob {
     /// Versions of the job. None before the last step.
     pub versions: u64,
@@ -31,6 +32,16 @@ pub struct PurgedJob {
 }
 
 impl PurgedJob {
+    /// A step that leaves something of the job.
+    pub fn some(runs: u64, gaps: u64) -> PurgedJob {
+        PurgedJob { runs, gaps, ..PurgedJob::default() }
+    }
+
+    /// The last step.
+    pub fn last(versions: u64, runs: u64, gaps: u64) -> PurgedJob {
+        PurgedJob { versions, runs, gaps, finished: true }
+    }
+
     /// Adds what the next step deleted.
     #[must_use]
     pub fn and(self, next: PurgedJob) -> PurgedJob {

@@ -11,6 +11,7 @@ pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Why a store could not do what it was asked. No type of a database driver shows.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The database cannot be reached, is read-only, full or overloaded: try again later.
     Unavailable {

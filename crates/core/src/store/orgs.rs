@@ -30,6 +30,7 @@ pub struct JobOrgFilter {
 
 /// The result of writing an org.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct OrgWritten {
     /// The org as it is now.
     pub org: Org,
@@ -37,6 +38,13 @@ pub struct OrgWritten {
     pub created: bool,
     /// It is not as it was.
     pub changed: bool,
+}
+
+impl OrgWritten {
+    /// An org that was created, changed, or left as it was.
+    pub fn new(org: Org, created: bool, changed: bool) -> OrgWritten {
+        OrgWritten { org, created, changed }
+    }
 }
 
 /// An org, as a job sees it.

@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use crate::failure::FailureCode;
 use crate::ids::{Invalid, JobId, JobKey, RunId};
-use crate::run::{self, RunStatus, SkipReason, TriggerType};
+use crate::run::{self, Run, RunStatus, SkipReason, TriggerType};
 
 /// Selects the newest runs of each of these jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RecentRuns {
     keys: Vec<JobKey>,
     each: u32,
@@ -81,6 +82,7 @@ impl RecentRuns {
 
 /// A run of a job as far as a chart shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RunSummary {
     /// Its id.
     pub id: RunId,
@@ -111,6 +113,44 @@ pub struct RunSummary {
 }
 
 impl RunSummary {
+    /// The summary of a run; `None` for a trial of a target, which has no job.
+    pub fn of(run: &Run) -> Option<RunSummary> {
+        let job = (run.job_id?, run.job_key.clone()?, run.job_version?);
+        Some(RunSummary {
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            failure_code: run.failure.as_ref().map(|failure| failure.code.clone()),
+            skip: run.skip.clone(),
+            attempt: run.attempt,
+            ..RunSummary::new(run.id, job, run.status, run.trigger.kind(), (run.scheduled_at, run.created_at))
+        })
+    }
+
+    /// The summary of a run of this version, scheduled and created at these times, of which nothing else is known.
+    pub fn new(
+        id: RunId,
+        (job_id, job_key, job_version): (JobId, JobKey, u32),
+        status: RunStatus,
+        trigger: TriggerType,
+        (scheduled_at, created_at): (Timestamp, Timestamp),
+    ) -> RunSummary {
+        RunSummary {
+            id,
+            job_id,
+            job_key,
+            job_version,
+            status,
+            trigger,
+            scheduled_at,
+            created_at,
+            started_at: None,
+            finished_at: None,
+            failure_code: None,
+            skip: None,
+            attempt: 0,
+        }
+    }
+
     /// See [`Run::fire_lag`](crate::Run::fire_lag).
     pub fn fire_lag(&self) -> Option<Duration> {
         run::fire_lag(self.trigger, self.attempt, self.scheduled_at, self.started_at)

@@ -12,6 +12,7 @@ use crate::run::{Run, RunStatus};
 ///
 /// The caller gives the bounds of the spans, so a day may have 23 or 24.5 hours.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RunHistogram {
     bounds: Vec<Timestamp>,
     job_key: Option<JobKey>,
@@ -99,6 +100,7 @@ impl RunHistogram {
 
 /// The runs of a span of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Bucket {
     /// The span begins with this.
     pub from: Timestamp,

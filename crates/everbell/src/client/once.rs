@@ -82,7 +82,7 @@ impl Context {
             runs.push(store.get_run(run).await?);
         }
         let job = store.get_job(&JobRef::Id(id)).await?;
-        Ok(Some(Changed { job, successor, runs, gaps: deed.gaps, pending: deed.pending }))
+        Ok(Some(Changed::new(job).with(successor, runs, deed.gaps, deed.pending)))
     }
 
     /// Returns the run that was inserted or canceled before.

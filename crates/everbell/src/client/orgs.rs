@@ -112,10 +112,10 @@ impl Orgs {
         StoreError::expect_revision("org", &write.id, write.expected_revision, revision)?;
         let created = there.is_none();
         Ok(match org::written(there, write, &self.context.actor, self.context.now())? {
-            Written::New(org, _) => OrgWritten { org: *org, created, changed: true },
+            Written::New(org, _) => OrgWritten::new(*org, created, true),
             Written::Same => {
                 let org = there.cloned().ok_or_else(|| StoreError::not_found("org", &write.id))?;
-                OrgWritten { org, created, changed: false }
+                OrgWritten::new(org, created, false)
             }
         })
     }

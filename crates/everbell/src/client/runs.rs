@@ -140,8 +140,8 @@ impl Runs {
         parts.expect_served(&target).await?;
         parts.targets.check_payload(&target, &payload, None)?;
         let now = self.context.now();
-        let trace_context = self.context.trace_context();
-        let run = RunRecord { trace_context, ..ad_hoc(target, payload, actor, now) };
+        let mut run = ad_hoc(target, payload, actor, now);
+        run.trace_context = self.context.trace_context();
         let after = Facts::from_iter([
             ("runId".to_owned(), json!(run.id.to_string())),
             ("target".to_owned(), json!(run.target.as_str())),
@@ -157,35 +157,7 @@ impl Runs {
 
 /// A new run without a job.
 pub(crate) fn ad_hoc(target: Target, payload: everbell_core::Json, actor: &str, now: Timestamp) -> RunRecord {
-    RunRecord {
-        id: RunId::by_hand(now, random()),
-        job_id: None,
-        job_key: None,
-        job_version: None,
-        org: None,
-        local_date: None,
-        target,
-        payload,
-        trigger: Trigger::AdHoc(actor.to_owned()),
-        trace_context: None,
-        slot_at: None,
-        scheduled_at: now,
-        created_at: now,
-        status: RunStatus::Pending,
-        skip: None,
-        held: false,
-        catch_up: false,
-        folded: 0,
-        attempt: 0,
-        earlier_attempts: Vec::new(),
-        claimed: None,
-        started_at: None,
-        finished_at: None,
-        lease_until: None,
-        cancel_by: None,
-        failure: None,
-        result: None,
-        next_attempt_at: None,
-        output: None,
-    }
+    let mut run = RunRecord::new(RunId::by_hand(now, random()), target, Trigger::AdHoc(actor.to_owned()), now, now);
+    run.payload = payload;
+    run
 }

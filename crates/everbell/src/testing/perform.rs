@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use everbell_core::settle::Outcome;
 use everbell_core::store::{Claim, JobRef, StoreError};
-use everbell_core::{JobKey, Json, OrgId, Run as Record, RunStatus, Target, TraceContext, Trigger, Zone};
+use everbell_core::{JobKey, Json, OrgId, RunStatus, Target, TraceContext, Trigger, Zone};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -128,14 +128,11 @@ impl TestBell {
     async fn claim(&self, target: Target, payload: Json, setup: RunSetup) -> Claim {
         let now = self.now();
         let lease_until = later(now, Duration::from_secs(30));
-        let mut run = Record {
-            status: RunStatus::Running,
-            attempt: setup.attempt.unwrap_or(1),
-            started_at: Some(now),
-            lease_until: Some(lease_until),
-            trace_context: setup.trace_context,
-            ..ad_hoc(target, payload, "test", now)
-        };
+        let mut run = ad_hoc(target, payload, "test", now);
+        run.status = RunStatus::Running;
+        run.attempt = setup.attempt.unwrap_or(1);
+        (run.started_at, run.lease_until) = (Some(now), Some(lease_until));
+        run.trace_context = setup.trace_context;
         if let Some(slot) = setup.slot {
             (run.slot_at, run.scheduled_at) = (Some(slot), slot);
             run.trigger = Trigger::Schedule("test".to_owned());

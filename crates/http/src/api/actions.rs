@@ -120,7 +120,7 @@ pub(crate) async fn resume(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let row = request.jobs().get(&job).await?;
     let active = row.job.state.status == JobStatus::Active && row.job.state.error.is_none();
     if active && request.if_match.is_none() && !request.jobs().was_done().await? {
-        let changed = Changed { job: row, successor: None, runs: Vec::new(), gaps: Vec::new(), pending: 0 };
+        let changed = Changed::new(row);
         return resumed(&request, once, &changed);
     }
     let jobs = request.jobs_because(form.text("reason"));

@@ -94,7 +94,10 @@ fn check(server: &Server, receiver: &Receiver) {
     // Slots of a recurring job follow from the clock, whoever created it.
     let secondly = json!({ "jobKey": "secondly", "target": "hook", "cronExpression": "* * * * * *" });
     post_in(server, "/jobs", &secondly, &both).expect(201);
-    assert_eq!(trace_of(&receiver.calls_of("secondly", 1)[0]), (None, None));
+    let call = &receiver.calls_of("secondly", 1)[0];
+    let (parent, state) = trace_of(call);
+    let own = header(call, "ce-id").unwrap().replace('-', "");
+    assert_eq!((parent.unwrap()[3..35].to_owned(), state), (own, None), "a trace with the id of the run");
     let listed = server.until("/runs?jobKey=secondly", |list| !list["items"].as_array().unwrap().is_empty());
     assert_eq!(listed["items"][0]["traceId"], Value::Null);
 

@@ -247,7 +247,8 @@ mod tests {
         snapshot.gaps[0].2.last_slot_at = at("03:00");
         assert_complains(&snapshot, "03:00:00Z of hourly@1 is in 1 run(s) and 1 gap(s)");
         let mut snapshot = sound().await;
-        let twin = Run { id: super::super::given::by_hand(at("03:00"), "twin"), ..snapshot.runs[0].clone() };
+        let mut twin = snapshot.runs[0].clone();
+        twin.id = super::super::given::by_hand(at("03:00"), "twin");
         snapshot.runs.push(twin);
         assert_complains(&snapshot, "has the runs");
     }
@@ -256,8 +257,9 @@ mod tests {
     async fn a_run_that_is_no_slot_or_beyond_the_mark_is_seen() {
         for slot in ["03:30", "05:00"] {
             let mut snapshot = sound().await;
-            let id = super::super::given::by_hand(at(slot), "stray");
-            let stray = Run { id, slot_at: Some(at(slot)), ..snapshot.runs[0].clone() };
+            let mut stray = snapshot.runs[0].clone();
+            stray.id = super::super::given::by_hand(at(slot), "stray");
+            stray.slot_at = Some(at(slot));
             snapshot.runs.push(stray);
             assert_complains(&snapshot, "beyond the mark or no slot");
         }

@@ -7,8 +7,8 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::Settling;
 use everbell_core::store::{AuditEntry, Claim, Due, Instance, PageRequest, StoreError, StoreResult};
 use everbell_core::{
-    Definition, InstanceId, JobId, JobKey, Json, OrgId, Policies, PolicyValues, Run, RunId, RunStatus, Scope, Source,
-    Spec, Target, Trigger, Zone,
+    Definition, InstanceId, JobId, JobKey, Json, OrgId, Policies, PolicyValues, Run, RunId, Scope, Source, Spec,
+    Target, Trigger, Zone,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -123,37 +123,10 @@ pub(super) fn by_hand(requested_at: Timestamp, name: &str) -> RunId {
 
 /// A trial of a target: a run that belongs to no job.
 pub(super) fn trial(name: &str, label: &str, requested_at: Timestamp) -> Run {
-    Run {
-        id: by_hand(requested_at, name),
-        job_id: None,
-        job_key: None,
-        job_version: None,
-        org: None,
-        local_date: None,
-        target: target(label),
-        payload: json(r#"{"trial":true}"#),
-        trigger: Trigger::AdHoc("ana".to_owned()),
-        trace_context: None,
-        slot_at: None,
-        scheduled_at: requested_at,
-        created_at: requested_at,
-        status: RunStatus::Pending,
-        skip: None,
-        held: false,
-        catch_up: false,
-        folded: 0,
-        attempt: 0,
-        earlier_attempts: Vec::new(),
-        claimed: None,
-        started_at: None,
-        finished_at: None,
-        lease_until: None,
-        cancel_by: None,
-        failure: None,
-        result: None,
-        next_attempt_at: None,
-        output: None,
-    }
+    let trigger = Trigger::AdHoc("ana".to_owned());
+    let mut run = Run::new(by_hand(requested_at, name), target(label), trigger, requested_at, requested_at);
+    run.payload = json(r#"{"trial":true}"#);
+    run
 }
 
 /// A new entry: no two have the same id, and later ones sort after earlier ones of the same time.
@@ -199,6 +172,7 @@ pub(super) fn kind(error: &StoreError) -> &'static str {
         StoreError::NotFound { .. } => "not found",
         StoreError::Invalid(_) => "invalid",
         StoreError::Corrupt { .. } => "corrupt",
+        _ => "another one",
     }
 }
 

@@ -28,7 +28,7 @@ fn shut_down() -> Outcome {
 }
 
 fn earlier(attempt: u32, code: FailureCode, time: &str, counts: bool) -> EarlierAttempt {
-    EarlierAttempt { attempt, code, ended_at: at(time), counts }
+    EarlierAttempt::new(attempt, code, at(time), counts)
 }
 
 /// Settles every run whose lease has ended as lost, as a reaper does.

@@ -45,8 +45,10 @@ impl Plain for Definition {
 
 impl Plain for JobRow {
     fn plain(self) -> JobRow {
-        let job = Job { definition: self.job.definition.plain(), ..self.job };
-        JobRow { job, timer: self.timer, last_run: self.last_run.plain(), next_for_org: self.next_for_org }
+        let mut row = self;
+        row.job = Job { definition: row.job.definition.plain(), ..row.job };
+        row.last_run = row.last_run.plain();
+        row
     }
 }
 
@@ -58,7 +60,9 @@ impl Plain for Failure {
 
 impl Plain for Run {
     fn plain(self) -> Run {
-        Run { payload: self.payload.plain(), failure: self.failure.plain(), result: self.result.plain(), ..self }
+        let mut run = self;
+        (run.payload, run.failure, run.result) = (run.payload.plain(), run.failure.plain(), run.result.plain());
+        run
     }
 }
 
@@ -70,7 +74,11 @@ impl Plain for Claim {
 
 impl Plain for Changed {
     fn plain(self) -> Changed {
-        Changed { job: self.job.plain(), successor: self.successor.plain(), runs: self.runs.plain(), ..self }
+        let mut changed = self;
+        changed.job = changed.job.plain();
+        changed.successor = changed.successor.plain();
+        changed.runs = changed.runs.plain();
+        changed
     }
 }
 

@@ -202,7 +202,8 @@ pub async fn a_purge_that_races_with_a_run_by_hand(fresh: Fresh) {
         world.create(per_org(job(&key, "0 8 * * *"))).await;
         let purging = purge(&worlds[1], &key, !u64::from(round), now);
         Dice::new(u64::from(round)).dawdle().await;
-        let request = RunNow { id: by_hand(now, &key), actor: "ana", payload: None, overlap: None, trace_context: None };
+        let request =
+            RunNow { id: by_hand(now, &key), actor: "ana", payload: None, overlap: None, trace_context: None };
         let decide = |view: &JobView| change::run_now(view, &request, now);
         let entry = audit("job.run_now", &format!("job:{key}"), now);
         let asked = world.store.change_org_job(&by_key(&key), &org_id("acme"), None, &decide, &entry).await;

@@ -1,7 +1,7 @@
 //! The newest runs of many jobs.
 
 use everbell_core::store::{RecentRuns, RunSummary};
-use everbell_core::{JobKey, Overlap, Run, RunStatus};
+use everbell_core::{JobKey, Overlap, RunStatus};
 
 use super::Fresh;
 use super::given::{MAIL, at, audit, by_hand, job, job_id, trial, with};
@@ -70,26 +70,11 @@ pub async fn a_glimpse_is_what_the_run_is(fresh: Fresh) {
     world.start(at("03:00:02")).await;
     world.plan(at("04:00")).await;
     world.run_now("many", "by hand", at("04:30")).await;
-    let expected = |run: &Run| RunSummary {
-        id: run.id,
-        job_id: run.job_id.unwrap(),
-        job_key: run.job_key.clone().unwrap(),
-        job_version: run.job_version.unwrap(),
-        status: run.status,
-        trigger: run.trigger.kind(),
-        scheduled_at: run.scheduled_at,
-        created_at: run.created_at,
-        started_at: run.started_at,
-        finished_at: run.finished_at,
-        failure_code: run.failure.as_ref().map(|failure| failure.code.clone()),
-        skip: run.skip.clone(),
-        attempt: run.attempt,
-    };
     let found = world.store.recent_runs(&recent_runs(&["many", "retried"], 10)).await.unwrap();
     assert_eq!(found.len(), world.runs().await.len());
     for glimpse in &found {
         let run = world.run(glimpse.id).await;
-        assert_eq!(*glimpse, expected(&run));
+        assert_eq!(Some(glimpse), RunSummary::of(&run).as_ref());
         assert_eq!((glimpse.fire_lag(), glimpse.duration()), (run.fire_lag(), run.duration()));
     }
     let status: Vec<RunStatus> = found.iter().map(|run| run.status).collect();

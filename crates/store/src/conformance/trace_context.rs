@@ -97,7 +97,8 @@ pub async fn many_jobs_at_once_have_the_trace_of_their_creator(fresh: Fresh) {
 
 pub async fn a_trial_continues_the_trace_of_its_request(fresh: Fresh) {
     let world = World::new(&fresh);
-    let run = Run { trace_context: Some(trace(1)), ..trial("try", super::given::LOG, at("00:20")) };
+    let mut run = trial("try", super::given::LOG, at("00:20"));
+    run.trace_context = Some(trace(1));
     world.store.insert_run(&run, &audit("target.try", "run", at("00:20"))).await.unwrap();
     assert_eq!(traces(&world.start(at("00:20")).await), [Some(trace(1))]);
 }

@@ -53,7 +53,7 @@ impl State {
             ..Deed::default()
         };
         self.write_deed(audit, deed);
-        Ok(Changed { job: self.job_row(id)?, successor, runs, gaps: written.gaps, pending })
+        Ok(Changed::new(self.job_row(id)?).with(successor, runs, written.gaps, pending))
     }
 
     /// Holds, releases or cancels the runs of a version that have not begun, and counts them. Runs at work are marked too:

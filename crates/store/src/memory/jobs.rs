@@ -216,9 +216,11 @@ impl State {
     pub(super) fn job_row(&self, id: JobId) -> StoreResult<JobRow> {
         let job = self.jobs.get(&id).ok_or_else(|| StoreError::not_found("job", id))?;
         let global = job.definition.scope == Scope::Global;
-        let timer = self.timers.get(&(id, None)).filter(|_| global).cloned();
-        let next_for_org = self.next_for_org(job);
-        Ok(JobRow { job: job.clone(), timer, last_run: self.last_run(id).cloned(), next_for_org })
+        let mut row = JobRow::new(job.clone());
+        row.timer = self.timers.get(&(id, None)).filter(|_| global).cloned();
+        row.last_run = self.last_run(id).cloned();
+        row.next_for_org = self.next_for_org(job);
+        Ok(row)
     }
 
     fn next_for_org(&self, job: &Job) -> Option<(Timestamp, OrgId)> {

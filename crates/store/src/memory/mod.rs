@@ -18,7 +18,6 @@ mod outcomes;
 mod pages;
 mod purge;
 mod rearm;
-mod run_statistics;
 mod runs;
 mod state;
 mod timers;

@@ -1,8 +1,8 @@
 //! The outcomes of runs, and what follows for jobs.
 
+use everbell_core::RunStatus;
 use everbell_core::settle::{Next, Transition, cancel_retry};
 use everbell_core::store::Recorded;
-use everbell_core::{EarlierAttempt, RunStatus};
 use jiff::Timestamp;
 
 use super::state::{State, micros};
@@ -20,7 +20,10 @@ impl State {
         }
         match to {
             Next::Retry { not_before, failure, ended } => {
-                let ended = ended.clone().map(|ended| EarlierAttempt { ended_at: micros(ended.ended_at), ..ended });
+                let ended = ended.clone().map(|mut ended| {
+                    ended.ended_at = micros(ended.ended_at);
+                    ended
+                });
                 active.run.earlier_attempts.extend(ended);
                 active.available_at = micros(*not_before);
                 active.run.status = RunStatus::Pending;

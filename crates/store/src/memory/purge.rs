@@ -45,7 +45,7 @@ impl State {
         for id in &gaps {
             self.gaps.remove(id);
         }
-        let purged = PurgedJob { versions: 0, runs: runs.len() as u64, gaps: gaps.len() as u64, finished: false };
+        let purged = PurgedJob::some(runs.len() as u64, gaps.len() as u64);
         if ended.len() == limit || gaps.len() == limit {
             self.stop(&versions, audit);
             return Ok(purged);
@@ -57,7 +57,7 @@ impl State {
             (entry.before, entry.after) = (None, None);
         }
         self.purge_inbox(key.as_str());
-        let purged = PurgedJob { versions: versions.len() as u64, finished: true, ..purged };
+        let purged = PurgedJob::last(versions.len() as u64, purged.runs, purged.gaps);
         self.write_audit(audit);
         self.write_deed(audit, Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() });
         Ok(purged)

@@ -17,7 +17,6 @@ use uuid::Uuid;
 
 use super::MemoryStore;
 use super::pages::{self, Direction};
-use super::run_statistics::glimpse;
 use super::state::{Active, EVERBELL, Owner, State, StoredGap, micros};
 use crate::rows::check_cap;
 
@@ -128,12 +127,10 @@ impl RunStore for MemoryStore {
             if state.run(run.id).is_some() {
                 return Err(StoreError::Conflict { what: format!("a run with the id `{}` exists", run.id) });
             }
-            let run = Run {
-                slot_at: run.slot_at.map(micros),
-                scheduled_at: micros(run.scheduled_at),
-                created_at: micros(run.created_at),
-                ..run.clone()
-            };
+            let mut run = run.clone();
+            run.slot_at = run.slot_at.map(micros);
+            run.scheduled_at = micros(run.scheduled_at);
+            run.created_at = micros(run.created_at);
             let deed = Deed { runs: vec![run.id], ..Deed::default() };
             state.active.insert(run.id, Active::new(run));
             state.write_audit(audit);
@@ -180,7 +177,7 @@ impl RunStore for MemoryStore {
                 from.is_none_or(|from| run.id >= RunId::first_from(from))
                     && to.is_none_or(|to| run.id < RunId::first_from(to))
             };
-            let mut runs: Vec<RunSummary> = state.runs().filter_map(glimpse).filter(is_wanted).collect();
+            let mut runs: Vec<RunSummary> = state.runs().filter_map(RunSummary::of).filter(is_wanted).collect();
             runs.sort_by_key(|run| std::cmp::Reverse(run.id));
             let mut seen = Vec::new();
             for key in recent_runs.keys() {
@@ -253,7 +250,9 @@ impl State {
     }
 
     pub(super) fn whole_run(&self, run: RunId) -> StoreResult<Run> {
-        Ok(Run { output: self.outputs.get(&run).cloned(), ..self.get_run(run)?.clone() })
+        let mut whole = self.get_run(run)?.clone();
+        whole.output = self.outputs.get(&run).cloned();
+        Ok(whole)
     }
 
     fn is_of_key(&self, gap: &StoredGap, filter: &GapFilter) -> bool {

@@ -230,18 +230,13 @@ impl State {
         result: Option<Json>,
         now: Timestamp,
     ) {
-        let Some(Active { run, .. }) = self.active.remove(&id) else { return };
-        let ended = Run {
-            status,
-            finished_at: Some(micros(finished_at)),
-            failure,
-            result,
-            held: false,
-            lease_until: None,
-            next_attempt_at: None,
-            cancel_by: None,
-            ..run
-        };
+        let Some(Active { run: mut ended, .. }) = self.active.remove(&id) else { return };
+        ended.status = status;
+        ended.finished_at = Some(micros(finished_at));
+        ended.failure = failure;
+        ended.result = result;
+        ended.held = false;
+        (ended.lease_until, ended.next_attempt_at, ended.cancel_by) = (None, None, None);
         if let (Some(job), Some(_)) = (ended.job_id, ended.slot_at)
             && self.jobs.get(&job).is_some_and(|job| job.definition.is_one_time())
         {
@@ -279,38 +274,21 @@ impl State {
 
 fn planned_run(job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) -> Run {
     let skipped = new.skip.is_some();
-    Run {
-        id: new.id,
-        job_id: Some(job.id),
-        job_key: Some(job.key.clone()),
-        job_version: Some(job.version),
-        org: owner.1.clone(),
-        local_date: new.local_date,
-        target: job.target.clone(),
-        payload: new.payload.clone().unwrap_or_else(|| job.payload.clone()),
-        trigger: new.trigger.clone(),
-        trace_context: new.trace_context.clone(),
-        slot_at: new.slot_at.map(micros),
-        scheduled_at: micros(new.scheduled_at),
-        created_at: micros(now),
-        status: if skipped { RunStatus::Skipped } else { RunStatus::Pending },
-        skip: new.skip.clone(),
-        held: new.held && !skipped,
-        catch_up: new.catch_up,
-        folded: new.folded,
-        attempt: 0,
-        earlier_attempts: Vec::new(),
-        claimed: None,
-        started_at: None,
-        // What never began does not end.
-        finished_at: None,
-        lease_until: None,
-        cancel_by: None,
-        failure: None,
-        result: None,
-        next_attempt_at: None,
-        output: None,
-    }
+    let mut run = Run::new(new.id, job.target.clone(), new.trigger.clone(), micros(new.scheduled_at), micros(now));
+    run.job_id = Some(job.id);
+    run.job_key = Some(job.key.clone());
+    run.job_version = Some(job.version);
+    run.org.clone_from(&owner.1);
+    run.local_date = new.local_date;
+    run.payload = new.payload.clone().unwrap_or_else(|| job.payload.clone());
+    run.trace_context.clone_from(&new.trace_context);
+    run.slot_at = new.slot_at.map(micros);
+    run.status = if skipped { RunStatus::Skipped } else { RunStatus::Pending };
+    run.skip.clone_from(&new.skip);
+    run.held = new.held && !skipped;
+    run.catch_up = new.catch_up;
+    run.folded = new.folded;
+    run
 }
 
 fn gap_to_keep(gap: &Gap) -> Gap {

@@ -120,7 +120,7 @@ impl PostgresInside<'_> {
             Some(id) => Some(self.row(id).await?),
             None => None,
         };
-        Ok(Changed { job: self.row(done.id).await?, successor, runs, gaps: done.gaps, pending: done.pending })
+        Ok(Changed::new(self.row(done.id).await?).with(successor, runs, done.gaps, done.pending))
     }
 }
 

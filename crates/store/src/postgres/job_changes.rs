@@ -39,7 +39,7 @@ impl PostgresStore {
             Some(id) => Some(self.job_row(id).await?),
             None => None,
         };
-        Ok(Changed { job: self.job_row(done.id).await?, successor, runs, gaps: done.gaps, pending: done.pending })
+        Ok(Changed::new(self.job_row(done.id).await?).with(successor, runs, done.gaps, done.pending))
     }
 
     /// Decides in its own transaction, again after a deadlock: outcomes lock runs before jobs, and a pause locks them

@@ -85,7 +85,7 @@ async fn purge_in(
     let ended = run(tx, what, query).await?;
     let query = sqlx::query(include_str!("sql/purge_gaps.sql")).bind(versions.clone()).bind(most);
     let gaps = run(tx, what, query).await?;
-    let purged = PurgedJob { versions: 0, runs: pending + ended, gaps, finished: false };
+    let purged = PurgedJob::some(pending + ended, gaps);
     if ended == u64::from(limit) || gaps == u64::from(limit) {
         let query = sqlx::query(include_str!("sql/purge_retire.sql")).bind(versions.clone());
         run(tx, what, query.bind(audit.actor.clone()).bind(Micros::from(audit.at))).await?;
@@ -98,7 +98,7 @@ async fn purge_in(
     let deleted = run(tx, what, sqlx::query(include_str!("sql/delete_jobs.sql")).bind(versions.clone())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_audit.sql")).bind(audit.object.clone())).await?;
-    let purged = PurgedJob { versions: deleted, finished: true, ..purged };
+    let purged = PurgedJob::last(deleted, purged.runs, purged.gaps);
     let deed = || Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() };
     audit::insert_audit_of(tx, audit, deed).await?;
     Ok((versions, purged))

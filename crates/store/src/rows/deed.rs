@@ -65,7 +65,7 @@ fn read_deed(key: &str, text: &str) -> StoreResult<Deed> {
     };
     let purged = |PurgedText(name, versions, runs, gaps): PurgedText| -> StoreResult<(JobKey, PurgedJob)> {
         let name = JobKey::new(&name).map_err(|why| corrupt("requests", key, why))?;
-        Ok((name, PurgedJob { versions, runs, gaps, finished: true }))
+        Ok((name, PurgedJob::last(versions, runs, gaps)))
     };
     Ok(Deed {
         entry: id(&text.entry)?,

@@ -10,7 +10,7 @@ const UNCOUNTED: &str = "uncounted";
 
 /// Returns the line of an attempt.
 pub(crate) fn write(ended: &EarlierAttempt) -> String {
-    let EarlierAttempt { attempt, code, ended_at, counts } = ended;
+    let EarlierAttempt { attempt, code, ended_at, counts, .. } = ended;
     // As precise as any other time of the database.
     let ended_at = Timestamp::from(Micros::from(*ended_at));
     format!("{attempt} {} {ended_at} {}\n", code.as_str(), if *counts { COUNTED } else { UNCOUNTED })
@@ -26,16 +26,13 @@ fn read_line(line: &str) -> Result<EarlierAttempt, Invalid> {
     let mut words = line.split(' ');
     let mut next = || words.next().ok_or_else(unknown);
     let (attempt, code, ended_at, counts) = (next()?, next()?, next()?, next()?);
-    Ok(EarlierAttempt {
-        attempt: attempt.parse().map_err(|_| unknown())?,
-        code: FailureCode::new(code)?,
-        ended_at: ended_at.parse().map_err(|_| unknown())?,
-        counts: match counts {
-            COUNTED => true,
-            UNCOUNTED => false,
-            _ => return Err(unknown()),
-        },
-    })
+    let counts = match counts {
+        COUNTED => true,
+        UNCOUNTED => false,
+        _ => return Err(unknown()),
+    };
+    let (attempt, ended_at) = (attempt.parse().map_err(|_| unknown())?, ended_at.parse().map_err(|_| unknown())?);
+    Ok(EarlierAttempt::new(attempt, FailureCode::new(code)?, ended_at, counts))
 }
 
 #[cfg(test)]
@@ -45,8 +42,8 @@ mod tests {
     #[test]
     fn lines_are_read_as_they_were_written() {
         let ended_at = "2026-11-15T12:00:00.000001Z".parse().unwrap();
-        let lost = EarlierAttempt { attempt: 1, code: FailureCode::LOST, ended_at, counts: true };
-        let stopped = EarlierAttempt { attempt: 2, code: FailureCode::SHUTDOWN, ended_at, counts: false };
+        let lost = EarlierAttempt::new(1, FailureCode::LOST, ended_at, true);
+        let stopped = EarlierAttempt::new(2, FailureCode::SHUTDOWN, ended_at, false);
         let text = write(&lost) + &write(&stopped);
         assert!(text.starts_with("1 lost 2026-11-15T12:00:00.000001Z counted\n2 shutdown "), "{text}");
         assert_eq!(read(Some(&text)).unwrap(), [lost, stopped]);

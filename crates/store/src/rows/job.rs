@@ -242,6 +242,8 @@ impl JobListColumns {
         });
         let job = self.job.read(known)?;
         let timer = timer.map(TimerColumns::read).transpose()?;
-        Ok(JobRow { job, timer, last_run, next_for_org })
+        let mut row = JobRow::new(job);
+        (row.timer, row.last_run, row.next_for_org) = (timer, last_run, next_for_org);
+        Ok(row)
     }
 }

@@ -45,9 +45,9 @@ pub(crate) fn decide_writes(
         match (done.map_err(|refused| of_several(refused, &write.id, writes.len()))?, old) {
             (Written::New(org, timers_care), _) => {
                 rows.push((OrgColumns::from(&*org), timers_care));
-                answers.push(OrgWritten { org: *org, created, changed: true });
+                answers.push(OrgWritten::new(*org, created, true));
             }
-            (Written::Same, Some(org)) => answers.push(OrgWritten { org, created: false, changed: false }),
+            (Written::Same, Some(org)) => answers.push(OrgWritten::new(org, false, false)),
             (Written::Same, None) => return Err(StoreError::not_found("org", &write.id)),
         }
     }

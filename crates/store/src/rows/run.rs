@@ -66,7 +66,9 @@ pub(crate) struct WholeRun {
 
 impl WholeRun {
     pub(crate) fn read(self) -> StoreResult<Run> {
-        Ok(Run { output: self.output, ..self.run.read()? })
+        let mut run = self.run.read()?;
+        run.output = self.output;
+        Ok(run)
     }
 }
 
@@ -79,37 +81,37 @@ impl RunColumns {
     fn try_read(self) -> Result<Run, Invalid> {
         let status = self.status.as_deref().ok_or_else(|| Invalid::new("status", "neither active nor ended"))?;
         let claimed = self.claimed_at.zip(self.runner_id);
-        Ok(Run {
-            id: RunId::from_uuid(self.id),
-            job_id: self.job_id.map(JobId::from_uuid),
-            job_key: self.job_key.as_deref().map(JobKey::new).transpose()?,
-            job_version: self.job_version.and_then(|version| u32::try_from(version).ok()),
-            org: org(&self.org_id)?,
-            local_date: date(self.local_date.as_deref())?,
-            target: Target::new(&self.target)?,
-            payload: Json::parse("payload", &self.payload)?,
-            trigger: trigger(&self.trigger)?,
-            trace_context: trace_context(self.trace_context.as_deref()),
-            slot_at: self.by_slot.then(|| self.at.into()),
-            scheduled_at: self.scheduled_at.into(),
-            created_at: self.created_at.into(),
-            status: word(RunStatus::ALL, RunStatus::as_str, status)?,
-            skip: skip(self.skip_reason.as_deref(), self.skip_detail.as_deref())?,
-            held: self.held,
-            catch_up: self.catch_up,
-            folded: count(self.folded),
-            attempt: u32::try_from(self.attempt).unwrap_or(0),
-            earlier_attempts: earlier::read(self.earlier.as_deref())?,
-            claimed: claimed.map(|(at, runner)| (at.into(), InstanceId::from_uuid(runner))),
-            started_at: self.started_at.map(Into::into),
-            finished_at: self.finished_at.map(Into::into),
-            lease_until: self.lease_until.map(Into::into),
-            cancel_by: self.cancel_by,
-            failure: failure(self.failure_code, self.failure_message, self.failure_details.as_deref())?,
-            result: json("result", self.result.as_deref())?,
-            next_attempt_at: self.next_attempt_at.map(Into::into),
-            output: None,
-        })
+        let mut run = Run::new(
+            RunId::from_uuid(self.id),
+            Target::new(&self.target)?,
+            trigger(&self.trigger)?,
+            self.scheduled_at.into(),
+            self.created_at.into(),
+        );
+        run.job_id = self.job_id.map(JobId::from_uuid);
+        run.job_key = self.job_key.as_deref().map(JobKey::new).transpose()?;
+        run.job_version = self.job_version.and_then(|version| u32::try_from(version).ok());
+        run.org = org(&self.org_id)?;
+        run.local_date = date(self.local_date.as_deref())?;
+        run.payload = Json::parse("payload", &self.payload)?;
+        run.trace_context = trace_context(self.trace_context.as_deref());
+        run.slot_at = self.by_slot.then(|| self.at.into());
+        run.status = word(RunStatus::ALL, RunStatus::as_str, status)?;
+        run.skip = skip(self.skip_reason.as_deref(), self.skip_detail.as_deref())?;
+        run.held = self.held;
+        run.catch_up = self.catch_up;
+        run.folded = count(self.folded);
+        run.attempt = u32::try_from(self.attempt).unwrap_or(0);
+        run.earlier_attempts = earlier::read(self.earlier.as_deref())?;
+        run.claimed = claimed.map(|(at, runner)| (at.into(), InstanceId::from_uuid(runner)));
+        run.started_at = self.started_at.map(Into::into);
+        run.finished_at = self.finished_at.map(Into::into);
+        run.lease_until = self.lease_until.map(Into::into);
+        run.cancel_by = self.cancel_by;
+        run.failure = failure(self.failure_code, self.failure_message, self.failure_details.as_deref())?;
+        run.result = json("result", self.result.as_deref())?;
+        run.next_attempt_at = self.next_attempt_at.map(Into::into);
+        Ok(run)
     }
 }
 
@@ -284,37 +286,31 @@ impl ClaimColumns {
             Some(job) if job.target.as_str() == self.target => job.target.clone(),
             _ => Target::new(&self.target)?,
         };
-        Ok(Run {
-            id: RunId::from_uuid(self.id),
-            job_id: self.job_id.map(JobId::from_uuid),
-            job_key: job.map(|job| job.key.clone()),
-            job_version: job.map(|job| job.version),
-            org: org(&self.org_id)?,
-            local_date: date(self.local_date.as_deref())?,
+        let mut run = Run::new(
+            RunId::from_uuid(self.id),
             target,
-            payload,
-            trigger: trigger(&self.trigger)?,
-            trace_context: trace_context(self.trace_context.as_deref()),
-            slot_at: self.by_slot.then(|| self.at.into()),
-            scheduled_at: self.scheduled_at.into(),
-            created_at: self.created_at.into(),
-            status: RunStatus::Running,
-            skip: None,
-            held: false,
-            catch_up: self.catch_up,
-            folded: count(self.folded),
-            attempt: u32::try_from(self.attempt).unwrap_or(0),
-            earlier_attempts: earlier::read(self.earlier.as_deref())?,
-            claimed: Some((now, runner)),
-            started_at: Some(now),
-            finished_at: None,
-            lease_until: Some(lease_until),
-            cancel_by: self.cancel_by,
-            failure: None,
-            result: None,
-            next_attempt_at: None,
-            output: None,
-        })
+            trigger(&self.trigger)?,
+            self.scheduled_at.into(),
+            self.created_at.into(),
+        );
+        run.job_id = self.job_id.map(JobId::from_uuid);
+        run.job_key = job.map(|job| job.key.clone());
+        run.job_version = job.map(|job| job.version);
+        run.org = org(&self.org_id)?;
+        run.local_date = date(self.local_date.as_deref())?;
+        run.payload = payload;
+        run.trace_context = trace_context(self.trace_context.as_deref());
+        run.slot_at = self.by_slot.then(|| self.at.into());
+        run.status = RunStatus::Running;
+        run.catch_up = self.catch_up;
+        run.folded = count(self.folded);
+        run.attempt = u32::try_from(self.attempt).unwrap_or(0);
+        run.earlier_attempts = earlier::read(self.earlier.as_deref())?;
+        run.claimed = Some((now, runner));
+        run.started_at = Some(now);
+        run.lease_until = Some(lease_until);
+        run.cancel_by = self.cancel_by;
+        Ok(run)
     }
 }
 

@@ -63,21 +63,16 @@ impl RunSummaryColumns {
             Some(_) => RunStatus::Skipped,
             None => word(RunStatus::ALL, RunStatus::as_str, self.status.as_deref().unwrap_or_default())?,
         };
-        Ok(RunSummary {
-            id: RunId::from_uuid(self.id),
-            job_id: JobId::from_uuid(self.job_id),
-            job_key: JobKey::new(&self.job_key)?,
-            job_version: u32::try_from(self.job_version).unwrap_or(0),
-            status,
-            trigger: trigger(&self.trigger)?.kind(),
-            scheduled_at: self.scheduled_at.into(),
-            created_at: self.created_at.into(),
-            started_at: self.started_at.map(Into::into),
-            finished_at: self.finished_at.map(Into::into),
-            failure_code: self.failure_code.as_deref().map(FailureCode::new).transpose()?,
-            skip,
-            attempt: u32::try_from(self.attempt).unwrap_or(0),
-        })
+        let version = u32::try_from(self.job_version).unwrap_or(0);
+        let job = (JobId::from_uuid(self.job_id), JobKey::new(&self.job_key)?, version);
+        let times = (self.scheduled_at.into(), self.created_at.into());
+        let mut run = RunSummary::new(RunId::from_uuid(self.id), job, status, trigger(&self.trigger)?.kind(), times);
+        run.started_at = self.started_at.map(Into::into);
+        run.finished_at = self.finished_at.map(Into::into);
+        run.failure_code = self.failure_code.as_deref().map(FailureCode::new).transpose()?;
+        run.skip = skip;
+        run.attempt = u32::try_from(self.attempt).unwrap_or(0);
+        Ok(run)
     }
 }
 

@@ -74,7 +74,7 @@ impl SqliteStore {
             None => None,
         };
         let runs = new_runs(tx, new).await?;
-        Ok(Changed { job: self.job_row(tx, id).await?, successor, runs, gaps, pending })
+        Ok(Changed::new(self.job_row(tx, id).await?).with(successor, runs, gaps, pending))
     }
 
     /// Returns the current state of the job. There is no other writer, so it stays like this until the commit.

@@ -51,7 +51,7 @@ async fn purge_in(
     let ids = batch::ids(versions.iter().copied());
     let ended = tx.run(sqlx::query(include_str!("sql/purge_runs.sql")).bind(ids.clone()).bind(limit)).await?;
     let gaps = tx.run(sqlx::query(include_str!("sql/purge_gaps.sql")).bind(ids.clone()).bind(limit)).await?;
-    let purged = PurgedJob { versions: 0, runs: pending + ended, gaps, finished: false };
+    let purged = PurgedJob::some(pending + ended, gaps);
     if ended == u64::from(limit) || gaps == u64::from(limit) {
         let query = sqlx::query(include_str!("sql/purge_retire.sql")).bind(ids.clone());
         tx.run(query.bind(audit.actor.clone()).bind(Micros::from(audit.at))).await?;
@@ -64,7 +64,7 @@ async fn purge_in(
     tx.run(sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name)).await?;
     let deleted = tx.run(sqlx::query(include_str!("sql/delete_jobs.sql")).bind(ids)).await?;
     tx.run(sqlx::query(include_str!("sql/purge_audit.sql")).bind(audit.object.clone())).await?;
-    let purged = PurgedJob { versions: deleted, finished: true, ..purged };
+    let purged = PurgedJob::last(deleted, purged.runs, purged.gaps);
     let deed = || Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() };
     audit::insert_audit_of(tx, audit, deed).await?;
     Ok((versions, purged))

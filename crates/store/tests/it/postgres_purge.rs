@@ -35,7 +35,13 @@ async fn a_run_that_is_asked_for_while_a_purge_waits_goes_with_its_job() {
     let key = JobKey::new("private").unwrap();
     let mut application = PgConnection::connect(database.url()).await.unwrap();
     let mut tx = application.begin().await.unwrap();
-    let request = RunNow { id: RunId::by_hand(at("00:10:00"), [7; 10]), actor: "ana", payload: None, overlap: None, trace_context: None };
+    let request = RunNow {
+        id: RunId::by_hand(at("00:10:00"), [7; 10]),
+        actor: "ana",
+        payload: None,
+        overlap: None,
+        trace_context: None,
+    };
     let decide = |view: &change::JobView| change::run_now(view, &request, at("00:10:00"));
     store.change_job_in(&mut tx, &JobRef::Key(key.clone()), &decide, &audit(1)).await.unwrap();
     let commit = async {

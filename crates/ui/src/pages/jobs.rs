@@ -292,7 +292,7 @@ mod tests {
         };
         let new = change::create(definition);
         let state = JobState { error: error.map(str::to_owned), ..new.state };
-        JobRow { job: Job { definition: new.definition, state }, timer: None, last_run: None, next_for_org: None }
+        JobRow::new(Job { definition: new.definition, state })
     }
 
     #[test]

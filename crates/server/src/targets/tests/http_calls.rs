@@ -61,7 +61,9 @@ async fn a_call_tells_everything_about_the_run() {
         assert_eq!(header(&request, name), Some(value), "{name}");
     }
     assert_eq!(header(&request, "webhook-signature"), None);
-    assert_eq!((header(&request, "traceparent"), header(&request, "tracestate")), (None, None), "a slot has no trace");
+    let trace = header(&request, "traceparent").unwrap();
+    assert_eq!((trace.len(), trace.get(..3), trace.get(52..)), (55, Some("00-"), Some("-01")), "a new trace: {trace}");
+    assert_eq!(header(&request, "tracestate"), None);
     let body: Value = request.body_json().unwrap();
     let wanted = json!({
         "type": "run.fire",

@@ -240,21 +240,9 @@ mod tests {
 
     fn summary(second: i64) -> RunSummary {
         let at = Timestamp::from_second(second).unwrap();
-        RunSummary {
-            id: everbell_core::RunId::by_hand(at, [0; 10]),
-            job_id: everbell_core::JobId::new(at, [0; 10]),
-            job_key: JobKey::new("a").unwrap(),
-            job_version: 1,
-            status: RunStatus::Succeeded,
-            trigger: everbell_core::TriggerType::Scheduled,
-            scheduled_at: at,
-            created_at: at,
-            started_at: None,
-            finished_at: None,
-            failure_code: None,
-            skip: None,
-            attempt: 1,
-        }
+        let job = (everbell_core::JobId::new(at, [0; 10]), JobKey::new("a").unwrap(), 1);
+        let (id, trigger) = (everbell_core::RunId::by_hand(at, [0; 10]), everbell_core::TriggerType::Scheduled);
+        RunSummary::new(id, job, RunStatus::Succeeded, trigger, (at, at))
     }
 
     #[test]
