@@ -42,10 +42,11 @@ impl TraceContext {
                           such as 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01; neither id may be zero";
             Invalid::new("traceparent", reason)
         })?;
-        if let Some(state) = tracestate.map(|state| state.trim_matches([' ', '\t'])).filter(|state| is_storable(state))
-        {
+        // Tabs may stand around its members, and mean as much as spaces.
+        let state = tracestate.map(|state| state.trim_matches([' ', '\t']).replace('\t', " "));
+        if let Some(state) = state.filter(|state| is_storable(state)) {
             text.push(' ');
-            text.push_str(state);
+            text.push_str(&state);
         }
         Ok(TraceContext { text: text.into_boxed_str() })
     }

@@ -178,6 +178,12 @@ impl Everbell {
     pub fn now(&self) -> Timestamp {
         self.parts.clock.now()
     }
+
+    /// Whether [`Builder::tracing`](crate::Builder::tracing) finds a trace around the caller.
+    #[doc(hidden)]
+    pub fn is_traced(&self) -> bool {
+        self.parts.targets.tracing.current().is_some()
+    }
 }
 
 impl Parts {

@@ -18,6 +18,9 @@ use crate::bell::Parts;
 use crate::client::{Context, Enqueue, Jobs};
 use crate::schedule::Schedule;
 
+/// How many requests whose keys are locked a look waits for.
+const MAX_LOCKED: u32 = 3;
+
 /// How many requests are read at once.
 const MAX_READ_REQUESTS: u32 = 100;
 /// The wait between two looks, however often the store wakes.
@@ -56,7 +59,7 @@ pub(crate) async fn serve(parts: &Arc<Parts>) -> Infallible {
 /// Answers the oldest requests. Returns whether there may be more.
 pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
     let requests = parts.store.open_inbox(MAX_READ_REQUESTS).await?;
-    let mut answered = 0;
+    let (mut answered, mut locked) = (0, 0);
     for request in &requests {
         let actor = request.role.as_ref().map_or_else(|| "sql".to_owned(), |role| format!("sql:{role}"));
         // One that is no `traceparent` is none, as in a header: the job is worth more than its telemetry.
@@ -69,12 +72,18 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
             Err(error) => refuse(&jobs, request, &error),
         };
         let mut done = parts.store.answer_inbox(request.id, &answer, &audit).await;
-        if let (Err(error), InboxAnswer::Create(_)) = (&done, &answer)
-            && !error.is_transient()
-            && !error.is_conflict()
-        {
-            // The database does not take the job as it is.
-            (answer, audit) = refuse(&jobs, request, error);
+        // The job that it replaces may have been deleted at this moment: only the second refusal is the database's own.
+        for is_last in [false, true] {
+            let Some(error) = done.as_ref().err().filter(|error| !error.is_transient() && !error.is_conflict()) else {
+                break;
+            };
+            if !matches!(answer, InboxAnswer::Create(_)) {
+                break;
+            }
+            (answer, audit) = match prepare(&jobs, request).await {
+                Ok((job, audit)) if !is_last => (InboxAnswer::Create(Box::new(job)), audit),
+                _ => refuse(&jobs, request, error),
+            };
             done = parts.store.answer_inbox(request.id, &answer, &audit).await;
         }
         match done {
@@ -87,8 +96,14 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
             Ok(false) => {}
             // Its key was taken meanwhile: the next look sees by whom.
             Err(error) if error.is_conflict() => {}
-            // A transaction of an application has its key: those behind it do not wait.
-            Err(error) if error.is_locked() => debug!(request = request.id, %error, "a request of the inbox waits"),
+            // A transaction of an application has its key: those behind it wait no longer than for a few of these.
+            Err(error) if error.is_locked() => {
+                locked += 1;
+                debug!(request = request.id, %error, "a request of the inbox waits");
+                if locked == MAX_LOCKED {
+                    break;
+                }
+            }
             Err(error) if error.is_transient() => return Err(error),
             Err(error) => warn!(request = request.id, %error, "cannot answer a request of the inbox"),
         }

@@ -12,6 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCod
 use everbell::with_deadline;
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::access::{Actor, Role, expect_role};
 use super::body::read_body;
@@ -179,7 +180,8 @@ pub(super) async fn run_to_completion(
     let (route, key, own) = (Arc::clone(route), path.to_owned(), id.to_owned());
     let deadline = everbell::deadline().unwrap_or_else(|| Instant::now() + request_timeout(&request.app, &route));
     let work = async move { idempotency::once(&route, &key, request, &own).await };
-    let work = tokio::spawn(with_deadline(deadline, work));
+    // In the span of the request: an application that traces its requests finds it there.
+    let work = tokio::spawn(with_deadline(deadline, work).in_current_span());
     work.await.unwrap_or_else(|error| {
         tracing::error!(request = id, %error, "a handler panicked");
         Err(Problem::new(Kind::Internal, "An internal error occurred. See the server log for details."))

@@ -48,7 +48,7 @@ impl ApiRequest {
     /// Returns the jobs client of the caller.
     pub fn jobs(&self) -> Jobs {
         let jobs = self.actor.jobs(&self.app.bell).once(self.request_key.as_ref());
-        match self.trace_context() {
+        match self.trace_of_headers() {
             Some(context) => jobs.trace_context(context),
             None => jobs,
         }
@@ -62,14 +62,18 @@ impl ApiRequest {
     /// Returns the runs client of the caller.
     pub fn runs(&self) -> Runs {
         let runs = self.actor.runs(&self.app.bell).once(self.request_key.as_ref());
-        match self.trace_context() {
+        match self.trace_of_headers() {
             Some(context) => runs.trace_context(context),
             None => runs,
         }
     }
 
-    /// Returns the trace of the request. As W3C says, headers that cannot be read mean that there is none.
-    fn trace_context(&self) -> Option<TraceContext> {
+    /// Returns the trace that the headers name, unless the application traces the request itself: its own span is nearer.
+    /// As W3C says, headers that cannot be read mean that there is none.
+    fn trace_of_headers(&self) -> Option<TraceContext> {
+        if self.app.bell.is_traced() {
+            return None;
+        }
         let mut parents = self.headers.get_all("traceparent").iter();
         let parent = parents.next().filter(|_| parents.next().is_none())?;
         let states: Option<Vec<&str>> =

@@ -182,7 +182,8 @@ pub struct Run {
     pub backfill_id: Option<String>,
     /// A key that is the same for the same slot on every instance and in every attempt.
     pub idempotency_key: String,
-    /// The W3C trace of the request that created the run or its one-time job; null for slots of recurring jobs.
+    /// The W3C trace of the request that created the run or its one-time job; null if that had none, and for slots of
+    /// recurring jobs. The calls of a target then begin a trace with the id of the run, without dashes.
     #[serde(default)]
     pub trace_id: Option<String>,
     /// The result of its handler.

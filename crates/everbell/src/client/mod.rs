@@ -132,6 +132,14 @@ impl Context {
         }
     }
 
+    /// The same, or else this one: a choice of no trace is a choice too.
+    fn trace_context_or(&self, other: Option<TraceContext>) -> Option<TraceContext> {
+        match &self.creator_trace {
+            CreatorTrace::Given(context) => context.clone(),
+            CreatorTrace::Current => self.parts.targets.tracing.current().or(other),
+        }
+    }
+
     fn now(&self) -> Timestamp {
         self.parts.clock.now()
     }

@@ -107,7 +107,7 @@ impl Runs {
     /// continues the trace of the caller, or else that of the run.
     pub async fn rerun(&self, run: RunId) -> StoreResult<RunNow> {
         let found = self.get(run).await?;
-        let context = self.context.clone().in_trace(self.context.trace_context().or(found.trace_context));
+        let context = self.context.clone().in_trace(self.context.trace_context_or(found.trace_context));
         match found.job_key {
             Some(key) => {
                 let request = RunNowRequest::new(context, Ok(JobRef::Key(key)));

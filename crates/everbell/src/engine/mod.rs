@@ -17,7 +17,6 @@ mod drive;
 mod executor;
 mod heartbeat;
 mod inflight;
-mod locked_jobs;
 mod options;
 mod outage;
 mod outcome_group;

@@ -1,11 +1,10 @@
 //! [`OutcomeGroup`]: outcomes that are written together, and what follows from each.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everbell_core::settle::{Next, Transition};
 use everbell_core::store::{Recorded, StoreError, StoreResult};
-use everbell_core::{Failure, FailureCode, JobKey, Run, RunStatus};
+use everbell_core::{Failure, FailureCode, Run, RunStatus};
 use jiff::Timestamp;
 use tracing::error;
 
@@ -43,27 +42,6 @@ impl OutcomeGroup {
 
     pub(super) fn push(&mut self, done: Done) {
         self.outcomes.push(Outcome { done, in_doubt: false });
-    }
-
-    /// Adds the outcomes of another group behind its own.
-    pub(super) fn append(&mut self, mut other: OutcomeGroup) {
-        self.outcomes.append(&mut other.outcomes);
-    }
-
-    /// Takes the first outcomes out, by the job of their runs. The versions of a job belong together.
-    pub(super) fn take_by_job(&mut self, count: usize) -> BTreeMap<Option<JobKey>, OutcomeGroup> {
-        let mut groups: BTreeMap<Option<JobKey>, OutcomeGroup> = BTreeMap::new();
-        for outcome in self.outcomes.drain(..count) {
-            let group = groups.entry(outcome.done.run.job.clone());
-            group.or_insert_with(|| OutcomeGroup::new(&self.shared)).outcomes.push(outcome);
-        }
-        groups
-    }
-
-    /// Takes the outcomes of runs of these jobs out.
-    pub(super) fn take_of(&mut self, is_wanted: impl Fn(&Option<JobKey>) -> bool) -> OutcomeGroup {
-        let taken = self.outcomes.extract_if(.., |outcome| is_wanted(&outcome.done.run.job)).collect();
-        OutcomeGroup { shared: Arc::clone(&self.shared), outcomes: taken }
     }
 
     /// Writes the first outcomes. The group stays as it is if that fails.

@@ -20,7 +20,6 @@ mod job_actions;
 mod job_reads;
 mod late_answers;
 mod layers;
-mod locked_jobs;
 mod observing;
 mod org_actions;
 mod orgs;

@@ -146,7 +146,9 @@ async fn a_rerun_continues_the_trace_of_its_caller_or_of_the_run() {
     library.enter(trace(3));
     test.runs().rerun(first).await.unwrap();
     test.advance_to("2027-01-01T00:40:00Z").await;
-    assert_eq!(seen.take(), [Some(trace(1)), Some(trace(2)), Some(trace(3))]);
+    test.runs().trace_context(None).rerun(first).await.unwrap();
+    test.advance_to("2027-01-01T00:50:00Z").await;
+    assert_eq!(seen.take(), [Some(trace(1)), Some(trace(2)), Some(trace(3)), None], "none is a choice too");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod redact;
 mod result;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use everbell::core::InstanceId;
 use everbell::core::store::Instance;
-use everbell::{Everbell, Schedule};
+use everbell::{Everbell, Schedule, TraceContext};
 use everbell_http::{Embedded, WeakToken};
 use serde_json::{Value, json};
+use tracing::Instrument;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// The API with a token for admins.
 fn router(bell: &Everbell, token: &str) -> Result<axum::Router, WeakToken> {
@@ -55,6 +57,51 @@ async fn an_application_nests_the_api_where_it_likes() {
     let location = location.unwrap();
     assert!(status == 201 && location.starts_with("/admin/cron/jobs/"), "{location}");
     assert_eq!(send(get, &location, Some(TOKEN), Value::Null).await.0, 200);
+}
+
+/// Finds the trace of a request by the name of its span, as OpenTelemetry does by its data.
+struct OwnTraces;
+
+impl everbell::Tracing for OwnTraces {
+    fn current(&self) -> Option<TraceContext> {
+        let span = tracing::Span::current();
+        let is_request = span.metadata().is_some_and(|span| span.name() == "request");
+        is_request.then(|| TraceContext::parse(&format!("00-{OWN_TRACE}-00f067aa0ba902b7-01"), None).unwrap())
+    }
+
+    fn set_parent(&self, _span: &tracing::Span, _parent: &TraceContext) {}
+}
+
+const OWN_TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+#[tokio::test]
+async fn a_run_continues_the_span_in_which_the_application_handles_the_request() {
+    tracing_subscriber::registry().init();
+    let bell = Everbell::builder()
+        .database("sqlite::memory:")
+        .target("greet", async || Ok::<_, std::io::Error>(()))
+        .schedule(Schedule::cron("morning", "0 8 * * *").target("greet"))
+        .tracing(OwnTraces)
+        .build()
+        .await
+        .unwrap();
+    let in_span = async |request: axum::extract::Request, next: axum::middleware::Next| {
+        next.run(request).instrument(tracing::info_span!("request")).await
+    };
+    let app = router(&bell, TOKEN).unwrap().layer(axum::middleware::from_fn(in_span));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let asked = reqwest::Client::new()
+        .post(format!("http://{address}/jobs/key:morning/run-now"))
+        .header("authorization", format!("Bearer {TOKEN}"))
+        .header("content-type", "application/json")
+        // The caller of the application is further away.
+        .header("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    let text = asked.body("{}").send().await.unwrap().text().await.unwrap();
+    let answer: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(answer["run"]["traceId"], OWN_TRACE, "{text}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use everbell_core::change;
 use everbell_core::org::OrgTask;
 use everbell_core::plan::{Missed, Plan, RunNow, disarm};
 use everbell_core::store::{Due, StoreError};
-use everbell_core::{BackfillId, CatchUp, RunStatus, TriggerType};
+use everbell_core::{BackfillId, CatchUp, RunStatus, TraceContext, TriggerType};
 
 use super::Fresh;
 use super::given::{assert_refused, at, audit, by_hand, job, org, org_id, page, per_org, with};
@@ -58,17 +58,20 @@ pub async fn a_backfill_for_all_orgs_has_the_slots_of_each(fresh: Fresh) {
     world.plan(later).await;
     world.resume("brief", Missed::Skip, later).await;
     world.reconcile_orgs(later).await;
+    let trace = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", None).ok();
     let work = OrgTask::Backfill {
         id: BackfillId::new(later, [7; 10]),
         from: at("00:00"),
         to: at("2026-11-17T12:00:00Z"),
-        trace_context: None,
+        trace_context: trace.clone(),
     };
     world.try_change("brief", later, |view| change::for_all_orgs(view, work.clone())).await.unwrap();
     world.reconcile_orgs(later).await;
     assert_eq!(dates(&world, "utc").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
     assert_eq!(dates(&world, "la").await, ["2026-11-15", "2026-11-16"]);
     assert_eq!(dates(&world, "tokyo").await, ["2026-11-15", "2026-11-16", "2026-11-17"]);
+    let runs = world.runs().await;
+    assert!(runs.iter().all(|run| run.trace_context == trace), "they continue the trace of the request: {runs:?}");
 }
 
 pub async fn the_backlog_of_an_org_starves_nobody(fresh: Fresh) {

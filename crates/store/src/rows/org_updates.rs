@@ -66,7 +66,7 @@ impl OrgUpdateColumns {
 
 /// The parameters of an org update's task, as JSON.
 #[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 struct Detail {
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<i64>,

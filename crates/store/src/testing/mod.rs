@@ -16,6 +16,7 @@ mod folder;
 mod programs;
 mod server;
 
+pub use crate::rows::columns::fill as fill_columns;
 pub use database::{TestDatabase, execute};
 pub use server::{Durability, OwnServer, OwnSetup};
 

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
+use everbell::Run;
 use everbell::core::{JobKey, OrgId};
-use everbell::{Run, TraceContext};
 
 use crate::targets::CommandSettings;
+use crate::targets::trace::trace_of;
 
 /// Variables of the server that every program gets. Nothing else is passed on unasked: the server knows secrets.
 const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
 /// Variables that describe the run.
-const ABOUT: [&str; 14] = [
+const ABOUT: [&str; 12] = [
     "EVERBELL_RUN_ID",
     "EVERBELL_TARGET",
     "EVERBELL_TRIGGER",
@@ -25,8 +26,6 @@ const ABOUT: [&str; 14] = [
     "EVERBELL_SLOT_AT_LOCAL",
     "EVERBELL_ORG_ID",
     "EVERBELL_LOCAL_DATE",
-    "TRACEPARENT",
-    "TRACESTATE",
 ];
 
 /// All variables: of the server, of the settings, of the run. A later one counts.
@@ -36,7 +35,11 @@ pub(super) fn environment(settings: &CommandSettings, run: &Run) -> BTreeMap<Str
     let given = settings.env.iter().map(|(name, value)| (name.clone(), value.reveal().into()));
     let about = ABOUT.into_iter().zip(values(run));
     let about = about.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
-    passed.chain(given).chain(about).collect()
+    // As OpenTelemetry says for processes. A setting of these names is allowed: the trace of the run counts.
+    let (parent, state) = trace_of(run);
+    let trace = [("TRACEPARENT", Some(parent)), ("TRACESTATE", state)];
+    let trace = trace.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
+    passed.chain(given).chain(about).chain(trace).collect()
 }
 
 /// In the order of [`ABOUT`]. What a run does not have is not set.
@@ -54,8 +57,6 @@ fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
         run.slot().map(|slot| slot.to_string()),
         run.org().map(OrgId::to_string),
         run.local_date().map(|date| date.to_string()),
-        run.trace_context().map(|context| context.traceparent().to_owned()),
-        run.trace_context().and_then(TraceContext::tracestate).map(str::to_owned),
     ]
 }
 

@@ -10,10 +10,10 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Method, Request};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use uuid::Uuid;
 
 use super::checked::Checked;
 use super::signature::sign;
+use crate::targets::trace::trace_of;
 use everbell_wire::percent;
 
 /// The body.
@@ -117,26 +117,12 @@ fn about(run: &Run) -> HeaderMap {
         put(&mut headers, "ce-localdate", &date.to_string());
     }
     put(&mut headers, "idempotency-key", &format!("\"{}\"", text(&run.idempotency_key())));
-    match run.trace_context() {
-        // Unchanged: the server records no spans, so the span that asked for the run is the parent of the call.
-        Some(context) => {
-            put(&mut headers, "traceparent", context.traceparent());
-            if let Some(state) = context.tracestate() {
-                put(&mut headers, "tracestate", state);
-            }
-        }
-        None => put(&mut headers, "traceparent", &new_trace(run.id().as_uuid(), run.attempt())),
+    let (parent, state) = trace_of(run);
+    put(&mut headers, "traceparent", &parent);
+    if let Some(state) = state {
+        put(&mut headers, "tracestate", &state);
     }
     headers
-}
-
-/// The trace of a run that nobody asked for has the id of the run, so that one leads to the other. It is sampled: without
-/// that flag a receiver that follows its caller would keep no trace.
-fn new_trace(run: Uuid, attempt: u32) -> String {
-    let (_, low) = run.as_u64_pair();
-    // No id may be zero.
-    let span = (low ^ u64::from(attempt)).max(1);
-    format!("00-{}-{span:016x}-01", run.simple())
 }
 
 /// Adds a header whose value is known to be printable ASCII.
@@ -175,14 +161,6 @@ mod tests {
             assert_eq!((text(plain).as_str(), segment(plain).as_str()), (in_header, in_path), "{plain:?}");
             assert!(HeaderValue::from_str(in_header).is_ok_and(|value| value.to_str().is_ok()));
         }
-    }
-
-    #[test]
-    fn a_new_trace_has_its_form() {
-        let run = Uuid::from_u128(0xabc);
-        assert_eq!(new_trace(run, 1), "00-00000000000000000000000000000abc-0000000000000abd-01");
-        assert_eq!(new_trace(run, 0xabc), "00-00000000000000000000000000000abc-0000000000000001-01");
-        assert!(everbell::TraceContext::parse(&new_trace(run, 7), None).is_ok());
     }
 
     #[test]

@@ -48,12 +48,3 @@ select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run
        j.declaration, j.trace_context
 from jobs j
 left join timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
-
--- The header that a program passes on with its request.
-alter table inbox add column traceparent text;
-drop function enqueue(text, jsonb, timestamptz, text);
-create function enqueue(target text, payload jsonb default '{}', run_at timestamptz default null, key text default null,
-                        traceparent text default null)
-returns bigint language sql set search_path from current as $$
-  insert into inbox (target, payload, run_at, key, traceparent) values ($1, $2::text, $3, $4, $5) returning id
-$$;

@@ -8,6 +8,8 @@ create table everbell_inbox (
   run_at      text,
   cron        text,
   timezone    text,
+  -- the header that a program passes on with its request
+  traceparent text,
   role        text,
   -- the answer
   answered_at integer,
@@ -17,3 +19,4 @@ create table everbell_inbox (
 ) strict;
 create index everbell_inbox_open on everbell_inbox (id) where answered_at is null;
 create index everbell_inbox_answered on everbell_inbox (answered_at) where answered_at is not null;
+create index everbell_inbox_job on everbell_inbox (coalesce(job_key, key)) where answered_at is not null;

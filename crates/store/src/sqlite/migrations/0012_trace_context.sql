@@ -50,6 +50,3 @@ select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run
        j.declaration, j.trace_context
 from everbell_jobs j
 left join everbell_timers t on t.job_id = j.id and t.org_id = '' and j.scope = 'global';
-
--- The header that a program passes on with its request.
-alter table everbell_inbox add column traceparent text;

@@ -1,3 +1,3 @@
 -- One that has no answer yet is about another job of this key.
 update everbell_inbox set payload = null
-where answered_at is not null and payload is not null and (job_key = ?1 or key = ?1)
+where answered_at is not null and payload is not null and coalesce(job_key, key) = ?1
