@@ -65,14 +65,17 @@ CREATE TABLE everbell_inbox (
   run_at      text,
   cron        text,
   timezone    text,
+  -- the header that a program passes on with its request
+  traceparent text,
   role        text,
   -- the answer
   answered_at integer,
   job_key     text,
-  refusal     text, traceparent text,
+  refusal     text,
   check (answered_at is not null or (job_key is null and refusal is null))
 ) strict;
 CREATE INDEX everbell_inbox_answered on everbell_inbox (answered_at) where answered_at is not null;
+CREATE INDEX everbell_inbox_job on everbell_inbox (coalesce(job_key, key)) where answered_at is not null;
 CREATE INDEX everbell_inbox_open on everbell_inbox (id) where answered_at is null;
 CREATE TABLE everbell_instances (
   id            blob primary key not null,
