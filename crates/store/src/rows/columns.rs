@@ -34,7 +34,7 @@ macro_rules! sql_with_columns {
 pub(crate) use sql_with_columns;
 
 /// Replaces every placeholder. One that cannot be read stays, and the database refuses the statement.
-pub fn fill(sql: &str) -> String {
+pub(crate) fn fill(sql: &str) -> String {
     let mut filled = String::with_capacity(sql.len() + RUN_ROWS.len() + JOB_ROWS.len());
     let mut rest = sql;
     while let Some((before, after)) = rest.split_once(PLACEHOLDER) {

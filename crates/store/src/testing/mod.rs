@@ -16,7 +16,6 @@ mod folder;
 mod programs;
 mod server;
 
-pub use crate::rows::columns::fill as fill_columns;
 pub use database::{TestDatabase, execute};
 pub use server::{Durability, OwnServer, OwnSetup};
 
@@ -28,6 +27,11 @@ use server::Server;
 /// Names the server to use instead of a private one: `postgres://user:password@host/database`, by a role that may create
 /// databases.
 pub const POSTGRES_URL_VARIABLE: &str = "EVERBELL_TEST_POSTGRES_URL";
+
+/// The text of a statement's file with the names of its columns filled in, as the stores send it.
+pub fn fill_columns(sql: &str) -> String {
+    crate::rows::columns::fill(sql)
+}
 
 /// The server for tests, which is started when it does not run yet. It forgets everything in a crash of the machine.
 ///
