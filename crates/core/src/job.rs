@@ -67,9 +67,9 @@ pub struct Unschedulable {
     pub timezone: String,
     /// The stored behavior when clocks change; the default for a rule that cannot be read.
     pub dst: Dst,
-    /// The stored bounds.
+    /// The stored time before which there are no slots.
     pub start_at: Option<Timestamp>,
-    /// The stored bounds.
+    /// The stored time after which there are no slots.
     pub end_at: Option<Timestamp>,
     /// Why it cannot be read.
     pub reason: String,

@@ -242,7 +242,8 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
 /// Decides about a run that would wait for another attempt although its cancellation was asked for: it is canceled. The
 /// transition is from the pending status that the retry has left it in. `None` for a transition that ends the run, and for
 /// a lost attempt: its handler may still be at work, so the run keeps its place among those of its job until the backoff is
-/// over. Its next attempt is canceled before it begins, and who cancels the run again while it waits cancels it at once.
+/// over. Its next attempt is canceled before it begins; a second request to cancel the run while it waits is carried out
+/// at once.
 pub fn cancel_retry(retry: &Transition, by: &str, now: Timestamp) -> Option<Transition> {
     let Next::Retry { failure, .. } = &retry.to else { return None };
     if failure.code == FailureCode::LOST {

@@ -8,7 +8,7 @@ use super::field::Field;
 use super::month::Month;
 
 const DAY: i64 = 86_400;
-/// Its first second.
+/// The first second of a leap year.
 const START_OF_1972: i64 = 730 * DAY;
 /// Longer than any date of the calendar lets wait: five Mondays in a February come after 28 years, around 2100 after 40.
 const HORIZON_YEARS: u32 = 48;
@@ -77,7 +77,7 @@ impl Fields {
 
     /// Whether any date matches; times of day always do.
     pub(crate) fn ever_matches(&self) -> bool {
-        // From this year, which has a leap day, until 2000 every leap day met every weekday.
+        // From then until 2000 leap days fell on every weekday.
         self.next(START_OF_1972).is_some()
     }
 

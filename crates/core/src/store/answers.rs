@@ -124,7 +124,7 @@ impl Changed {
         Changed { job, successor: None, runs: Vec::new(), gaps: Vec::new(), pending: 0 }
     }
 
-    /// The same with everything else that was written.
+    /// Adds the other rows that the change wrote.
     #[must_use]
     pub fn with(self, successor: Option<JobRow>, runs: Vec<Run>, gaps: Vec<Gap>, pending: u64) -> Changed {
         Changed { successor, runs, gaps, pending, ..self }
