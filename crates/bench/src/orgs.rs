@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use everbell_core::org::{MAX_ORGS_AT_ONCE, OrgWrite};
-use everbell_core::store::{AuditEntry, Due, Store, StoreResult};
+use everbell_core::store::{AuditEntry, Due, PlanDue, Store, StoreResult};
 use everbell_core::{
     Definition, JobId, JobKey, Json, OrgId, Overlap, Policies, PolicyValues, Scope, Source, Spec, Target, Zone, change,
 };
@@ -168,7 +168,7 @@ async fn drain(store: &dyn Store, now: Timestamp) -> StoreResult<u32> {
     let decide = |due: &Due, now: Timestamp| due.plan(now);
     let mut total = 0;
     loop {
-        let planned = store.plan_due(now, BATCH, &targets, &decide).await?;
+        let planned = store.plan_due(&PlanDue::new(now, BATCH, &targets), &decide).await?;
         total += planned.runs.len() as u32;
         if planned.timers == 0 {
             return Ok(total);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everbell_core::plan::{self, PlanContext};
 use everbell_core::settle::{Outcome, Settling, settle};
-use everbell_core::store::{Due, StartRuns, Store, StoreResult, TargetRoom};
+use everbell_core::store::{Due, PlanDue, StartRuns, Store, StoreResult, TargetRoom};
 use everbell_core::{InstanceId, RunStatus, Target};
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinSet;
@@ -64,7 +64,7 @@ async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
     };
     let mut total = 0;
     loop {
-        let planned = store.plan_due(now(), batch, &targets, &decide).await?;
+        let planned = store.plan_due(&PlanDue::new(now(), batch, &targets), &decide).await?;
         total += planned.runs.len() as u32;
         if planned.timers == 0 {
             return Ok(total);

@@ -218,6 +218,8 @@ pub struct Planned {
     pub timers: u32,
     /// The runs that were inserted.
     pub runs: Vec<PlannedRun>,
+    /// Those of them that started at once, in the order in which they start.
+    pub claims: Vec<Claim>,
     /// The gaps that were written, with their jobs.
     pub gaps: Vec<(JobId, Gap)>,
     /// Jobs that turned out to be unschedulable.
@@ -227,6 +229,14 @@ pub struct Planned {
     /// The earliest fire that is not due yet, among the targets asked for. Where very many of other targets come first, a
     /// time before it, at which to look again.
     pub next_due_at: Option<Timestamp>,
+}
+
+impl Planned {
+    /// Whether there are runs, and none of them waits for its start.
+    pub fn all_started(&self) -> bool {
+        let waiting = self.runs.iter().filter(|run| run.skipped.is_none()).count();
+        waiting > 0 && waiting == self.claims.len()
+    }
 }
 
 /// A run that a plan inserted, as far as events and metrics care.

@@ -144,6 +144,11 @@ impl StoreError {
         matches!(self, StoreError::Conflict { .. } | StoreError::Stale { .. })
     }
 
+    /// Whether the call may have done its work although it failed: the answer was lost.
+    pub fn may_be_done(&self) -> bool {
+        matches!(self, StoreError::Unavailable { maybe_done: true, .. })
+    }
+
     /// Whether the database did not finish in time: the same call with less to do may succeed.
     pub fn is_timeout(&self) -> bool {
         matches!(self, StoreError::Unavailable { reason: UnavailableReason::TimedOut(_), .. })

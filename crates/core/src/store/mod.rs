@@ -38,6 +38,7 @@ mod recent_runs;
 mod requests;
 mod run_histogram;
 mod sessions;
+mod starting;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -64,7 +65,7 @@ pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgUpdateProg
 pub use recent_runs::{RecentRuns, RunSummary};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, PruneBefore,
-    RunFilter, StartRuns, TargetRoom,
+    RunFilter,
 };
 pub use run_histogram::{Bucket, RunHistogram};
 pub use run_store::RunStore;
@@ -72,6 +73,7 @@ pub use sessions::{
     MAX_LISTED_SESSIONS, MAX_SESSION_AGE, MAX_SESSIONS_PER_TOKEN, NewSession, SESSION_IDLE_TIMEOUT, Session,
     SessionFilter,
 };
+pub use starting::{PlanDue, StartRuns, TargetRoom, micros};
 
 use crate::change::{JobChange, JobView};
 use crate::ids::Invalid;

@@ -156,32 +156,6 @@ pub struct Cursor {
     pub id: Uuid,
 }
 
-/// A request for work.
-#[derive(Clone, Copy, Debug)]
-pub struct StartRuns<'a> {
-    /// The instance that asks.
-    pub instance: InstanceId,
-    /// The targets that it serves, with the free capacity of each.
-    pub targets: &'a [TargetRoom],
-    /// The free capacity in total.
-    pub limit: u32,
-    /// The current time.
-    pub now: Timestamp,
-    /// When the leases end unless they are renewed.
-    pub lease_until: Timestamp,
-}
-
-/// A target and how many more of its runs an instance takes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetRoom {
-    /// The target.
-    pub target: Target,
-    /// The number of runs that it can take.
-    pub room: u32,
-    /// Whether runs of a backfill may be among them.
-    pub backfills: bool,
-}
-
 /// An action of a person or a component, for the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {

@@ -5,10 +5,9 @@ use jiff::Timestamp;
 
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
 use super::{
-    AuditEntry, Bucket, Canceled, Claim, GapFilter, Page, PageRequest, PlanFn, Planned, RecentRuns, Recorded,
+    AuditEntry, Bucket, Canceled, Claim, GapFilter, Page, PageRequest, PlanDue, PlanFn, Planned, RecentRuns, Recorded,
     RunFilter, RunHistogram, RunSummary, SlotOutcome, StartRuns, StoreResult,
 };
-use crate::Target;
 use crate::ids::{JobId, OrgId, RunId};
 use crate::output::OutputSoFar;
 use crate::run::{Gap, Run};
@@ -17,7 +16,7 @@ use crate::settle::Transition;
 verbs! {
     /// Plans, starts, records and finds runs, and the gaps between them.
     pub trait RunStore {
-        /// Locks up to `limit` timers with `next_run_at <= now` of these targets, oldest first, passing over those that
+        /// Locks up to `limit` timers with `next_run_at <= now` of the targets, oldest first, passing over those that
         /// others hold; asks `plan` about each; writes what it says. One transaction.
         ///
         /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A
@@ -25,13 +24,10 @@ verbs! {
         /// retires the job, `plan.error` makes it errored, both in the name of `everbell`. So are the entries in the
         /// audit trail: `job.errored` for a job that became so, one `org.errored` for each job with timers that have a
         /// `plan.org_error`, and one for each of the orgs that it names.
-        async fn plan_due(
-            &self,
-            now: Timestamp,
-            limit: u32,
-            targets: &[Target],
-            plan: &PlanFn<'_>,
-        ) -> StoreResult<Planned>;
+        ///
+        /// A new run that [`StartRuns::picks`] begins with its plan: `running`, attempt 1, leased to the instance, as
+        /// if [`start_runs`](RunStore::start_runs) had claimed it. The other new runs are pending.
+        async fn plan_due(&self, request: &PlanDue<'_>, plan: &PlanFn<'_>) -> StoreResult<Planned>;
 
         /// Claims pending runs, those of a higher `priority` first, then in the order of `scheduled_at` and id, as many as
         /// there is room for: `running`, attempt + 1, leased to the instance. Claims a retry not before its time, and in the order of that. Claims a held run

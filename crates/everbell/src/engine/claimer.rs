@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use everbell_core::store::{Claim, StartRuns, StoreError, StoreResult, UnavailableReason};
 use tokio::sync::Notify;
-use tracing::warn;
 
 use super::batch::BatchSize;
+use super::inflight::Take;
 use super::{Shared, Step, Wait, executor};
 use crate::clock::{between, later};
 use crate::events::Round;
@@ -28,27 +28,25 @@ impl Claimer {
 
     /// Asks for runs. What is not answered in time is dropped, whether or not the database has done it.
     async fn claim(&self, request: &StartRuns<'_>, sent: Duration) -> StoreResult<Vec<Claim>> {
-        let Shared { store, options, clock, claims, signals, .. } = &*self.shared;
+        let Shared { store, options, clock, .. } = &*self.shared;
         let within = options.lease.claim_within();
         let answer = tokio::select! {
             biased;
             answer = store.start_runs(request) => answer,
             () = clock.sleep(within) => Err(late(within)),
         };
-        // An instance that stood still finds the answer before it notices that time has passed.
-        let is_late = clock.monotonic().saturating_sub(sent) > within;
-        let answer = match answer {
-            Ok(started) if is_late && !started.is_empty() => {
-                warn!(runs = started.len(), "dropped a claim whose answer came too late; its runs are released");
+        match answer {
+            // An instance that stood still finds the answer before it notices that time has passed.
+            Ok(started) if !started.is_empty() && self.shared.is_late(sent) => {
+                self.shared.drop_claims(Some(started.len()));
                 Err(late(within))
             }
+            Err(error) if error.may_be_done() => {
+                self.shared.drop_claims(None);
+                Err(error)
+            }
             answer => answer,
-        };
-        if matches!(answer, Err(StoreError::Unavailable { maybe_done: true, .. })) {
-            claims.note_dropped();
-            signals.beat.notify_one();
         }
-        answer
     }
 }
 
@@ -61,17 +59,19 @@ impl Step for Claimer {
     const NAME: &'static str = "claimer";
 
     async fn step(&mut self) -> StoreResult<Wait> {
-        let Shared { options, inflight, .. } = &*self.shared;
-        let rooms = inflight.room(&self.shared.targets);
+        let Shared { options, inflight, claims: noted, .. } = &*self.shared;
+        let look = noted.look();
+        let rooms = inflight.reserve(&self.shared.targets, Take::Pending, self.batch.get(), |_| true);
         if rooms.targets.is_empty() || self.shared.is_draining() {
             // The recorder signals when there is room again.
+            noted.note_pending();
             return Ok(Wait::ForSignal);
         }
         self.shared.anchored_now().await?;
         // Before the time of day, from which the database counts the lease.
         let begun = self.shared.clock.monotonic();
         let now = self.shared.now();
-        let limit = rooms.limit.min(self.batch.get());
+        let limit = rooms.limit;
         let request = StartRuns {
             instance: self.shared.instance,
             targets: &rooms.targets,
@@ -90,6 +90,10 @@ impl Step for Claimer {
         }
         // From here on its runs are known.
         drop(under_way);
+        if !full {
+            noted.saw_all(look, rooms.targets.iter().map(|room| &room.target));
+        }
+        drop(rooms);
         let retry = self.shared.signals.next_retry(now);
         if full {
             return Ok(Wait::No);

@@ -32,10 +32,18 @@ pub(crate) enum Stop {
 #[derive(Debug)]
 pub(crate) struct Inflight {
     capacity: u32,
-    runs: Mutex<BTreeMap<Attempt, Entry>>,
+    runs: Mutex<Held>,
     left: Notify,
     /// Notified when a handler is called, and when one has ended.
     changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    entries: BTreeMap<Attempt, Entry>,
+    /// How many places are reserved for claims that are under way: in all, and of each target.
+    reserved: u32,
+    reserved_of: BTreeMap<Target, u32>,
 }
 
 #[derive(Debug)]
@@ -79,9 +87,19 @@ struct Printing {
     kept: u64,
 }
 
-/// How many runs to ask for.
+/// The runs that places are reserved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Take {
+    /// Pending ones, of which backfills get no more than their share.
+    Pending,
+    /// Runs of slots that start with their plan.
+    Slots,
+}
+
+/// Places that are reserved for the runs of a claim, until it is dropped: how many to ask for.
 #[derive(Debug)]
-pub(super) struct Rooms {
+pub(super) struct Rooms<'a> {
+    inflight: &'a Inflight,
     pub(super) targets: Vec<TargetRoom>,
     /// For each of the targets whether it has more room than is asked for.
     partial: Vec<bool>,
@@ -89,7 +107,12 @@ pub(super) struct Rooms {
     pub(super) limit: u32,
 }
 
-impl Rooms {
+impl Rooms<'_> {
+    /// Whether there is room for this target.
+    pub(super) fn has(&self, target: &Target) -> bool {
+        self.targets.iter().any(|room| room.target == *target)
+    }
+
     /// Whether there may be more runs, because a target whose room was not all asked for gave as many as it could.
     pub(super) fn may_have_more(&self, claims: &[Claim]) -> bool {
         self.targets.iter().zip(&self.partial).any(|(wanted, partial)| {
@@ -98,38 +121,70 @@ impl Rooms {
     }
 }
 
+impl Drop for Rooms<'_> {
+    fn drop(&mut self) {
+        let mut runs = self.inflight.runs();
+        runs.reserved -= self.limit;
+        for room in &self.targets {
+            if let Some(reserved) = runs.reserved_of.get_mut(&room.target) {
+                *reserved = reserved.saturating_sub(room.room);
+            }
+        }
+    }
+}
+
 impl Inflight {
     pub(super) fn new(capacity: u32) -> Inflight {
         Inflight { capacity, runs: Mutex::default(), left: Notify::new(), changed: Notify::new() }
     }
 
-    fn runs(&self) -> MutexGuard<'_, BTreeMap<Attempt, Entry>> {
+    fn runs(&self) -> MutexGuard<'_, Held> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many more runs may be taken: of each target, and in all.
-    pub(super) fn room(&self, targets: &Targets) -> Rooms {
-        let runs = self.runs();
-        let (mut taken, mut backfills) = (0, 0);
-        let mut of_targets: BTreeMap<&Target, (u32, u32)> = BTreeMap::new();
-        for entry in runs.values() {
+    /// Reserves places, at most so many: of each of the wanted targets, and in all.
+    pub(super) fn reserve(
+        &self,
+        targets: &Targets,
+        take: Take,
+        most: u32,
+        is_wanted: impl Fn(&Target) -> bool,
+    ) -> Rooms<'_> {
+        let mut runs = self.runs();
+        let (mut taken, mut backfills) = (runs.reserved, 0);
+        let mut of_targets: BTreeMap<&Target, (u32, u32)> =
+            runs.reserved_of.iter().map(|(target, reserved)| (target, (*reserved, 0))).collect();
+        for entry in runs.entries.values() {
             let backfill = u32::from(entry.is_backfill);
             let own = of_targets.entry(&entry.target).or_default();
             *own = (own.0 + 1, own.1 + backfill);
             (taken, backfills) = (taken + 1, backfills + backfill);
         }
-        let all = Places { total: self.capacity, taken, backfills }.room();
-        let mut rooms = Rooms { targets: Vec::new(), partial: Vec::new(), limit: all.runs };
-        for (target, served) in targets.iter() {
+        let free =
+            |total: u32, taken: u32| Room { runs: total.saturating_sub(taken), backfills: false, partial: false };
+        let all = match take {
+            Take::Pending => Places { total: self.capacity, taken, backfills }.room(),
+            Take::Slots => free(self.capacity, taken),
+        };
+        let mut rooms = Rooms { inflight: self, targets: Vec::new(), partial: Vec::new(), limit: 0 };
+        let most = all.runs.min(most);
+        let mut wanted = 0_u32;
+        for (target, served) in targets.iter().filter(|(target, _)| is_wanted(target)) {
             let total = served.options.concurrency.unwrap_or(self.capacity);
             let (taken, backfills) = of_targets.get(target).copied().unwrap_or_default();
-            let free = Room { runs: total.saturating_sub(taken), backfills: false, partial: false };
-            let own = if all.backfills { Places { total, taken, backfills }.room() } else { free };
-            let room = own.runs.min(all.runs);
+            let own = if all.backfills { Places { total, taken, backfills }.room() } else { free(total, taken) };
+            let room = own.runs.min(most);
             if room > 0 {
+                wanted = wanted.saturating_add(room);
                 rooms.targets.push(TargetRoom { target: target.clone(), room, backfills: own.backfills });
                 rooms.partial.push(own.partial);
             }
+        }
+        rooms.limit = most.min(wanted);
+        drop(of_targets);
+        runs.reserved += rooms.limit;
+        for room in &rooms.targets {
+            *runs.reserved_of.entry(room.target.clone()).or_default() += room.room;
         }
         rooms
     }
@@ -150,14 +205,14 @@ impl Inflight {
             called: false,
             ended: false,
         };
-        self.runs().insert((claim.run.id, claim.run.attempt), entry);
+        self.runs().entries.insert((claim.run.id, claim.run.attempt), entry);
         Begun { asked, renewed }
     }
 
     /// Leases were renewed by a request that was sent at `sent`.
     pub(super) fn renew(&self, attempts: impl IntoIterator<Item = Attempt>, sent: Duration) {
         let runs = self.runs();
-        for entry in attempts.into_iter().filter_map(|attempt| runs.get(&attempt)) {
+        for entry in attempts.into_iter().filter_map(|attempt| runs.entries.get(&attempt)) {
             entry.renewed.send_if_modified(|renewed| {
                 let is_later = sent > *renewed;
                 *renewed = sent.max(*renewed);
@@ -169,7 +224,7 @@ impl Inflight {
     /// Asks a handler to stop whose run belongs to another instance by now, unless its job lets it continue.
     pub(super) fn lose(&self, attempt: Attempt) {
         let runs = self.runs();
-        let entry = runs.get(&attempt).filter(|entry| !entry.ended);
+        let entry = runs.entries.get(&attempt).filter(|entry| !entry.ended);
         if let Some(entry) = entry.filter(|entry| entry.on_lease_loss == OnLeaseLoss::Stop) {
             entry.ask(&Stop::LeaseLost);
         }
@@ -177,14 +232,14 @@ impl Inflight {
 
     /// Remembers the task to abort if the run is abandoned.
     pub(super) fn supervised(&self, attempt: Attempt, supervisor: AbortHandle) {
-        if let Some(entry) = self.runs().get_mut(&attempt) {
+        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
             entry.supervisor = Some(supervisor);
         }
     }
 
     /// Notes where its handler will print, from `begun` on.
     pub(super) fn prints(&self, attempt: Attempt, run: Run, begun: Duration) {
-        if let Some(entry) = self.runs().get_mut(&attempt) {
+        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
             entry.prints = Some(Printing { kept_at: begun, kept: 0, run });
         }
     }
@@ -193,7 +248,7 @@ impl Inflight {
     /// with how many bytes they have printed.
     pub(super) fn unsaved_outputs(&self, now: Duration, every: Duration, most: usize) -> Vec<(Run, u64)> {
         let runs = self.runs();
-        let printing = runs.values().filter(|entry| !entry.ended).filter_map(|entry| entry.prints.as_ref());
+        let printing = runs.entries.values().filter(|entry| !entry.ended).filter_map(|entry| entry.prints.as_ref());
         let due = printing.filter(|printing| now.saturating_sub(printing.kept_at) >= every);
         let mut unsaved_outputs: Vec<(&Printing, u64)> = due
             .map(|printing| (printing, printing.run.printed()))
@@ -205,14 +260,14 @@ impl Inflight {
 
     /// Notes that the output of an attempt is saved up to this byte.
     pub(super) fn kept(&self, attempt: Attempt, bytes: u64, at: Duration) {
-        if let Some(printing) = self.runs().get_mut(&attempt).and_then(|entry| entry.prints.as_mut()) {
+        if let Some(printing) = self.runs().entries.get_mut(&attempt).and_then(|entry| entry.prints.as_mut()) {
             (printing.kept_at, printing.kept) = (at, bytes);
         }
     }
 
     /// Its handler is called now.
     pub(super) fn called(&self, attempt: Attempt) {
-        if let Some(entry) = self.runs().get_mut(&attempt) {
+        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
             entry.called = true;
         }
         self.changed.notify_waiters();
@@ -222,7 +277,7 @@ impl Inflight {
     pub(crate) async fn all_called(&self) {
         loop {
             let changed = self.changed.notified();
-            if self.runs().values().all(|entry| entry.called || entry.ended) {
+            if self.runs().entries.values().all(|entry| entry.called || entry.ended) {
                 return;
             }
             changed.await;
@@ -231,7 +286,7 @@ impl Inflight {
 
     /// Its handler has ended.
     pub(super) fn ended(&self, attempt: Attempt) {
-        if let Some(entry) = self.runs().get_mut(&attempt) {
+        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
             entry.ended = true;
         }
         self.changed.notify_waiters();
@@ -240,8 +295,8 @@ impl Inflight {
     /// Its outcome is recorded, or will never be.
     pub(super) fn remove(&self, attempt: Attempt) {
         let mut runs = self.runs();
-        runs.remove(&attempt);
-        if runs.is_empty() {
+        runs.entries.remove(&attempt);
+        if runs.entries.is_empty() {
             self.left.notify_waiters();
         }
     }
@@ -249,50 +304,54 @@ impl Inflight {
     /// Asks a handler to stop, if it is at work.
     pub(super) fn stop(&self, attempt: Attempt, why: &Stop) -> bool {
         let runs = self.runs();
-        let Some(entry) = runs.get(&attempt).filter(|entry| !entry.ended) else { return false };
+        let Some(entry) = runs.entries.get(&attempt).filter(|entry| !entry.ended) else { return false };
         entry.ask(why)
     }
 
     /// Asks every handler to stop.
     pub(crate) fn stop_all(&self, why: &Stop) {
-        for entry in self.runs().values().filter(|entry| !entry.ended) {
+        for entry in self.runs().entries.values().filter(|entry| !entry.ended) {
             entry.ask(why);
         }
     }
 
     /// Ends everything without a word.
     pub(super) fn abort_all(&self) {
-        for entry in self.runs().values() {
+        for entry in self.runs().entries.values() {
             entry.supervisor.as_ref().inspect(|supervisor| supervisor.abort());
         }
     }
 
     /// The attempts that this instance holds.
     pub(super) fn attempts(&self) -> Vec<Attempt> {
-        self.runs().keys().copied().collect()
+        self.runs().entries.keys().copied().collect()
     }
 
     /// The attempts whose handlers have not ended.
     pub(crate) fn working(&self) -> Vec<Attempt> {
-        self.runs().iter().filter(|(_, entry)| !entry.ended).map(|(attempt, _)| *attempt).collect()
+        self.runs().entries.iter().filter(|(_, entry)| !entry.ended).map(|(attempt, _)| *attempt).collect()
     }
 
     /// Whether the handler of an attempt waits until it is asked to stop.
     pub(crate) fn awaits_stop(&self, attempt: Attempt) -> bool {
-        self.runs().get(&attempt).and_then(|entry| entry.prints.as_ref()).is_some_and(|own| own.run.awaits_stop())
+        self.runs()
+            .entries
+            .get(&attempt)
+            .and_then(|entry| entry.prints.as_ref())
+            .is_some_and(|own| own.run.awaits_stop())
     }
 
     pub(crate) fn contains(&self, attempt: Attempt) -> bool {
-        self.runs().contains_key(&attempt)
+        self.runs().entries.contains_key(&attempt)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.runs().is_empty()
+        self.runs().entries.is_empty()
     }
 
     /// Whether some handler has not ended.
     pub(crate) fn is_working(&self) -> bool {
-        self.runs().values().any(|entry| !entry.ended)
+        self.runs().entries.values().any(|entry| !entry.ended)
     }
 
     /// Resolves when nothing is held.

@@ -21,6 +21,7 @@ mod options;
 mod outage;
 mod outcome_group;
 mod output_saver;
+mod patience;
 mod pauses;
 mod planner;
 mod process;

@@ -1,18 +1,25 @@
 //! The planner: due timers become runs and gaps. Read, decide and commit are one transaction of the store; the decision
 //! is [`plan`](everbell_core::plan::plan), or [`org::plan`](everbell_core::org::plan) for the timer of an org.
+//!
+//! Where this instance has room for a target and none of its runs is pending, new runs start with their plan. Else they
+//! become pending, for the claimer of this or another instance; but a backlog is not planned far ahead of what can start:
+//! see [`Patience`].
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use everbell_core::plan::Plan;
-use everbell_core::store::{Due, Planned, StoreResult};
+use everbell_core::store::{Due, PlanDue, Planned, StartRuns, StoreError, StoreResult};
 use everbell_core::{JobId, JobKey, Target};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::batch::BatchSize;
-use super::{Shared, Step, Wait};
-use crate::clock::between;
+use super::inflight::{Rooms, Take};
+use super::patience::Patience;
+use super::{Shared, Step, Wait, executor};
+use crate::clock::{between, later};
 use crate::events::{Event, Round};
 
 #[derive(Debug)]
@@ -20,12 +27,66 @@ pub(crate) struct Planner {
     shared: Arc<Shared>,
     targets: Vec<Target>,
     batch: BatchSize,
+    patience: Patience,
 }
 
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
+        let targets = shared.targets.names().cloned().collect();
         let batch = BatchSize::new(shared.options.batch);
-        Planner { targets: shared.targets.names().cloned().collect(), shared: Arc::clone(shared), batch }
+        Planner { targets, shared: Arc::clone(shared), batch, patience: Patience::default() }
+    }
+
+    /// Plans due timers of these targets, and starts their runs as far as there is room. Returns whether more may be due,
+    /// and when the next one is.
+    async fn look(
+        &mut self,
+        limit: u32,
+        targets: &[Target],
+        rooms: Option<&Rooms<'_>>,
+    ) -> StoreResult<(bool, Option<Timestamp>)> {
+        let Shared { store, options, signals, events, claims, .. } = &*self.shared;
+        // Before the time of day, from which the database counts leases.
+        let begun = self.shared.clock.monotonic();
+        let now = self.shared.now();
+        let keys = Mutex::default();
+        let plan = |due: &Due, now: Timestamp| noting_keys(due, decide(due, now), &keys);
+        let start = rooms.map(|rooms| StartRuns {
+            instance: self.shared.instance,
+            targets: &rooms.targets,
+            limit: rooms.limit,
+            now,
+            lease_until: later(now, options.lease.duration),
+        });
+        let under_way = start.is_some().then(|| claims.begin());
+        let planned = store.plan_due(&PlanDue { now, limit, targets, start }, &plan).await;
+        self.batch.learn(&planned);
+        self.shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
+        if start.is_some() && planned.as_ref().is_err_and(StoreError::may_be_done) {
+            self.shared.drop_claims(None);
+        }
+        let mut planned = planned?;
+        if !planned.all_started() && planned.runs.iter().any(|run| run.skipped.is_none()) {
+            claims.note_pending();
+            signals.claim.notify_one();
+        }
+        let (full, next) = (planned.timers >= limit, planned.next_due_at);
+        self.patience.planned(targets, full);
+        let mut started = std::mem::take(&mut planned.claims);
+        if !started.is_empty() && self.shared.is_late(begun) {
+            self.shared.drop_claims(Some(started.len()));
+            started.clear();
+        }
+        for event in into_events(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+            events.publish(event);
+        }
+        for claim in started {
+            self.patience.started(&claim.run.target);
+            executor::start(&self.shared, claim, begun);
+        }
+        // From here on its runs are known.
+        drop(under_way);
+        Ok((full, next))
     }
 }
 
@@ -34,32 +95,41 @@ impl Step for Planner {
 
     /// Plans what is due for the targets that this instance serves, then sleeps until the next fire.
     async fn step(&mut self) -> StoreResult<Wait> {
-        let Shared { store, options, signals, events, .. } = &*self.shared;
-        if self.targets.is_empty() || self.shared.is_draining() {
+        let shared = Arc::clone(&self.shared);
+        if self.targets.is_empty() || shared.is_draining() {
             return Ok(Wait::ForSignal);
         }
-        let now = self.shared.anchored_now().await?;
-        let begun = self.shared.clock.monotonic();
+        shared.anchored_now().await?;
+        let waits = |waits| shared.signals.planner_waits.store(waits, Ordering::SeqCst);
+        // Before it looks for room, so that none is missed.
+        waits(true);
         let limit = self.batch.get();
-        let keys = Mutex::default();
-        let plan = |due: &Due, now: Timestamp| noting_keys(due, decide(due, now), &keys);
-        let planned = store.plan_due(now, limit, &self.targets, &plan).await;
-        self.batch.learn(&planned);
-        self.shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
-        let planned = planned?;
-        if planned.runs.iter().any(|run| run.skipped.is_none()) {
-            signals.claim.notify_one();
+        let rooms =
+            shared.inflight.reserve(&shared.targets, Take::Slots, limit, |target| !shared.claims.may_wait(target));
+        let (ready, others): (Vec<Target>, Vec<Target>) = self.targets.iter().cloned().partition(|one| rooms.has(one));
+        let (mut full, mut next) = (false, None);
+        if !ready.is_empty() {
+            self.patience.has_room(&ready, shared.clock.monotonic());
+            (full, next) = self.look(rooms.limit, &ready, Some(&rooms)).await?;
         }
-        let full = planned.timers >= limit;
-        let next = planned.next_due_at;
-        for event in into_events(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-            events.publish(event);
+        drop(rooms);
+        let (over, wait) = self.patience.has_no_room(others, shared.clock.monotonic());
+        waits(wait.is_some());
+        if !over.is_empty() {
+            let (more, then) = self.look(limit, &over, None).await?;
+            full |= more;
+            next = next.into_iter().chain(then).min();
+        }
+        // The claimer may have found no place while some were reserved here.
+        if shared.targets.names().any(|target| shared.claims.may_wait(target)) {
+            shared.signals.claim.notify_one();
         }
         if full {
             return Ok(Wait::No);
         }
-        let now = self.shared.now();
-        Ok(Wait::For(next.map_or(options.poll, |next| between(now, next).min(options.poll))))
+        let now = shared.now();
+        let idle = next.map_or(shared.options.poll, |next| between(now, next).min(shared.options.poll));
+        Ok(Wait::For(wait.map_or(idle, |wait| wait.min(idle))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -63,7 +63,7 @@ impl Step for Recorder {
             self.gather();
         }
         self.write().await?;
-        self.shared.signals.claim.notify_one();
+        self.shared.tell_of_room();
         Ok(Wait::No)
     }
 

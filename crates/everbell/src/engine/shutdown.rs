@@ -74,7 +74,7 @@ impl Engine {
             () = shutdown => None,
             failed = ended(&mut taking) => Some(failed),
             failed = ended(&mut keeping) => Some(failed),
-            () = shared.signals.relay(&*shared.store) => None,
+            () = shared.signals.relay(&*shared.store, &shared.claims) => None,
         };
         info!(instance = %shared.instance, "engine stopping");
         let began = Instant::now();

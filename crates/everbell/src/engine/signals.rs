@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -10,6 +11,8 @@ use std::time::Duration;
 use everbell_core::store::Store;
 use jiff::Timestamp;
 use tokio::sync::Notify;
+
+use super::{Claims, Shared};
 
 /// A flag for each loop: set while the loop is busy, it is seen when the loop wants to wait.
 #[derive(Debug, Default)]
@@ -20,6 +23,8 @@ pub(crate) struct Signals {
     pub(crate) beat: Notify,
     pub(crate) resume: Notify,
     pub(crate) reconcile: Notify,
+    /// Whether the planner waits for room.
+    pub(crate) planner_waits: AtomicBool,
     /// When retries may start.
     retries: Mutex<BTreeSet<Timestamp>>,
 }
@@ -60,7 +65,7 @@ impl Signals {
 
     /// Relays the store's wake-ups, forever. It listens again before it wakes the loops, and they look after that, so
     /// no change is missed.
-    pub(crate) async fn relay(&self, store: &dyn Store) {
+    pub(crate) async fn relay(&self, store: &dyn Store, claims: &Claims) {
         let mut woken = listening(store).await;
         loop {
             match woken {
@@ -68,9 +73,22 @@ impl Signals {
                 Heard::Later(later) => later.await,
             }
             woken = listening(store).await;
+            claims.note_pending();
             self.wake_all();
             // Wake-ups within the pause are handled together.
             tokio::time::sleep(WAKE_DEBOUNCE).await;
+        }
+    }
+}
+
+impl Shared {
+    /// Places are free again: for pending runs, if some may wait, and for the planner, if it does.
+    pub(super) fn tell_of_room(&self) {
+        if self.targets.names().any(|target| self.claims.may_wait(target)) {
+            self.signals.claim.notify_one();
+        }
+        if self.signals.planner_waits.load(Ordering::SeqCst) {
+            self.signals.plan.notify_one();
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use everbell_core::store::{JobRef, RunFilter, StoreResult};
+use everbell_core::store::{JobRef, PlanDue, RunFilter, StoreResult};
 use everbell_core::{JobKey, RunStatus, Target};
 use jiff::Timestamp;
 
@@ -233,7 +233,7 @@ impl TestBell {
             return None;
         }
         let targets: Vec<Target> = self.engine.shared.targets.names().cloned().collect();
-        self.store.plan_due(self.now(), 1, &targets, &crate::engine::decide).await.ok()?.next_due_at
+        self.store.plan_due(&PlanDue::new(self.now(), 1, &targets), &crate::engine::decide).await.ok()?.next_due_at
     }
 
     async fn has_orphans(&self) -> bool {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use everbell::clock::Clock;
 use everbell::{Everbell, Schedule};
+use everbell_core::store::PlanDue;
 
 use crate::given::{Manual, Stored, at, daily, nothing, on_every_store, time};
 
@@ -51,7 +52,7 @@ async fn a_schedule_that_fires_once_is_made_once() {
         everbell::core::plan::plan(&due.job, &due.timer, &seen, now)
     };
     let target = everbell::Target::new("nothing").unwrap();
-    let planned = stored.store.plan_due(clock.now(), 10, &[target], &plan).await.unwrap();
+    let planned = stored.store.plan_due(&PlanDue::new(clock.now(), 10, &[target]), &plan).await.unwrap();
     let bell = at(&stored, &clock).build().await.unwrap();
     bell.runs().cancel(planned.runs[0].id).await.unwrap();
     let done = sync(once("13:00")).await;

@@ -1,7 +1,7 @@
 //! Clocks that were ahead: timers come back from the future, and what is known about time is remembered.
 
 use everbell_core::change::{self, Edit, JobView};
-use everbell_core::store::{ClockTrace, GapFilter, Rearmed, SlotOutcome};
+use everbell_core::store::{ClockTrace, GapFilter, PlanDue, Rearmed, SlotOutcome};
 use everbell_core::{CatchUp, JobStatus};
 use jiff::Timestamp;
 
@@ -64,7 +64,7 @@ pub async fn a_slot_that_ran_in_a_false_future_does_not_run_again(fresh: Fresh) 
     let world = went_ahead(&fresh).await;
     rearm(&world, at("02:30"), 100).await;
     let before = at("2027-12-20T04:30:00Z");
-    world.store.plan_due(before, 10, &super::world::targets(), &super::given::core_plan).await.unwrap();
+    world.store.plan_due(&PlanDue::new(before, 10, &super::world::targets()), &super::given::core_plan).await.unwrap();
     let claims = world.start(before).await;
     world.finish(&claims, &success(), before).await;
     let runs = world.runs().await.len();

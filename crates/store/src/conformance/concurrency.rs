@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use everbell_core::change::{self, JobView};
-use everbell_core::store::{Claim, JobFilter, Recorded, Store};
+use everbell_core::store::{Claim, JobFilter, PlanDue, Recorded, Store};
 use everbell_core::{CatchUp, Definition, Overlap, RunStatus};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -64,7 +64,7 @@ pub async fn fifty_workers_and_a_thousand_due_timers(fresh: Fresh) {
     let work = |_, world: World| async move {
         let mut ids = Vec::new();
         loop {
-            let planned = world.store.plan_due(at("02:00"), 20, &targets(), &core_plan).await.unwrap();
+            let planned = world.store.plan_due(&PlanDue::new(at("02:00"), 20, &targets()), &core_plan).await.unwrap();
             ids.extend(planned.runs.iter().map(|run| run.id));
             if planned.timers == 0 {
                 return ids;

@@ -1,6 +1,6 @@
 //! Counts: how many jobs, active runs and due timers there are.
 
-use everbell_core::store::{Counts, RunFilter};
+use everbell_core::store::{Counts, PlanDue, RunFilter};
 use everbell_core::{JobStatus, Overlap};
 use jiff::Timestamp;
 
@@ -56,7 +56,8 @@ pub async fn a_job_that_cannot_fire_is_counted_while_it_lives(fresh: Fresh) {
         error: Some("the zone is gone".to_owned()),
         ..super::given::core_plan(due, now)
     };
-    let planned = world.store.plan_due(at("01:00"), 10, &[super::given::target(MAIL)], &broken).await.unwrap();
+    let planned =
+        world.store.plan_due(&PlanDue::new(at("01:00"), 10, &[super::given::target(MAIL)]), &broken).await.unwrap();
     assert_eq!(planned.errored.len(), 1);
     assert_eq!(counts(&world, "01:00").await.errored_jobs, 1);
     assert_eq!(world.get("bad").await.job.state.status, JobStatus::Active);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use everbell_core::plan::{Missed, Plan};
-use everbell_core::store::{Due, GapFilter, PageRequest, SlotOutcome};
+use everbell_core::store::{Due, GapFilter, PageRequest, PlanDue, SlotOutcome};
 use everbell_core::{Gap, GapReason, JobKey, OrgId};
 
 use super::Fresh;
@@ -17,7 +17,7 @@ fn gap(first: &str, last: &str, slots: u64, reason: GapReason) -> Gap {
 /// Writes gaps to every job whose timer is due.
 async fn write(world: &World, gaps: &[Gap]) {
     let plan = |due: &Due, _| Plan { gaps: gaps.to_vec(), ..Plan::nothing(&due.timer) };
-    world.store.plan_due(at("23:00"), 100, &targets(), &plan).await.unwrap();
+    world.store.plan_due(&PlanDue::new(at("23:00"), 100, &targets()), &plan).await.unwrap();
 }
 
 fn crowd() -> Vec<Gap> {
@@ -152,7 +152,7 @@ pub async fn a_pause_that_begins_again_makes_two_gaps(fresh: Fresh) {
         world.pause("hourly", at(pause)).await;
         world.resume("hourly", Missed::Skip, at(resume)).await;
         let next = at(resume).checked_add(jiff::SignedDuration::from_mins(30)).unwrap();
-        world.store.plan_due(next, 10, &targets(), &core_plan).await.unwrap();
+        world.store.plan_due(&PlanDue::new(next, 10, &targets()), &core_plan).await.unwrap();
         let claims = world.start(next).await;
         world.finish(&claims, &success(), next).await;
     }

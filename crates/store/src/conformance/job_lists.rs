@@ -1,7 +1,7 @@
 //! Lists of jobs: filters, orders, pages.
 
 use everbell_core::change;
-use everbell_core::store::{JobFilter, JobRow, JobSort, PageRequest};
+use everbell_core::store::{JobFilter, JobRow, JobSort, PageRequest, PlanDue};
 use everbell_core::{Definition, JobKey, JobStatus, RunStatus, Source};
 
 use super::Fresh;
@@ -147,7 +147,7 @@ pub async fn errored_jobs_are_found(fresh: Fresh) {
             ..everbell_core::plan::Plan::nothing(&timer)
         }
     };
-    world.store.plan_due(at("01:00"), 10, &super::world::targets(), &broken).await.unwrap();
+    world.store.plan_due(&PlanDue::new(at("01:00"), 10, &super::world::targets()), &broken).await.unwrap();
     let with = |errored| JobFilter { errored: Some(errored), ..JobFilter::default() };
     assert_eq!(world.keys(&with(true)).await, ["broken"]);
     assert_eq!(world.keys(&with(false)).await, ["whole"]);

@@ -1,7 +1,7 @@
-//! The cases about declarations, orgs, lost runs, pauses, purges, queues, races, versions and sessions, for the list of all
+//! The cases about declarations, orgs, starts with a plan, lost runs, pauses, purges, queues, races, versions and sessions, for the list of all
 //! cases.
 
-/// Adds the cases about declarations, orgs, lost runs, pauses, purges, queues, races, versions and sessions to those that it is
+/// Adds the cases about declarations, orgs, starts with a plan, lost runs, pauses, purges, queues, races, versions and sessions to those that it is
 /// given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
@@ -14,6 +14,15 @@ macro_rules! conformance_cases_of_orgs {
                 a_job_that_nobody_declares_has_no_declaration,
                 a_release_that_was_replaced_waits_while_the_other_is_running,
                 programs_and_sources_have_releases_of_their_own,
+            }
+            planned_starts {
+                a_run_starts_with_its_plan_as_if_it_were_claimed,
+                without_room_new_runs_are_pending,
+                those_start_first_that_would_be_claimed_first,
+                a_run_that_is_skipped_or_held_does_not_start,
+                of_many_slots_that_are_caught_up_those_start_that_may_run_together,
+                a_slot_that_has_its_run_starts_no_second_one,
+                a_one_time_job_that_started_with_its_plan_is_retired_at_its_end,
             }
             lost_runs {
                 earlier_attempts_are_remembered_in_their_order,
@@ -101,6 +110,7 @@ macro_rules! conformance_cases_of_orgs {
                 the_last_run_stays_until_there_is_another,
                 a_slot_that_was_skipped_ahead_is_no_last_run,
                 a_run_of_an_org_is_in_the_way_of_the_next_version,
+                a_failure_is_not_counted_for_another_job_of_the_same_key,
             }
             clock {
                 a_timer_comes_back_from_a_false_future_and_each_slot_has_one_outcome,

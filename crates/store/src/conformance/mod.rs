@@ -42,6 +42,7 @@ pub mod org_model;
 pub mod org_timers;
 pub mod orgs;
 
+pub mod planned_starts;
 pub mod planning;
 pub mod planning_effects;
 

@@ -3,7 +3,7 @@
 use everbell_core::change;
 use everbell_core::org::OrgTask;
 use everbell_core::plan::{Missed, Plan, RunNow, disarm};
-use everbell_core::store::{Due, StoreError};
+use everbell_core::store::{Due, PlanDue, StoreError};
 use everbell_core::{BackfillId, CatchUp, RunStatus, TraceContext, TriggerType};
 
 use super::Fresh;
@@ -123,7 +123,7 @@ pub async fn orgs_that_a_job_cannot_fire_for_are_one_entry(fresh: Fresh) {
     let broken =
         |due: &Due, _| Plan { org_error: Some("no such zone".to_owned()), ..Plan::nothing(&disarm(&due.timer)) };
     let day = at("2026-11-16T01:00:00Z");
-    let planned = world.store.plan_due(day, 100, &targets(), &broken).await.unwrap();
+    let planned = world.store.plan_due(&PlanDue::new(day, 100, &targets()), &broken).await.unwrap();
     assert_eq!(planned.org_errors.len(), 3);
     let trail = || async { world.store.list_audit(Some("job:brief"), &page(10)).await.unwrap().items };
     let entry = trail().await.remove(0);

@@ -4,7 +4,7 @@ use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgTask, OrgWrite, OverrideWrite};
 use everbell_core::plan::Missed;
 use everbell_core::store::{
-    GapFilter, JobFilter, JobRef, JobSort, OrgFilter, PageRequest, RunFilter, RunStore, Store, StoreResult,
+    GapFilter, JobFilter, JobRef, JobSort, OrgFilter, PageRequest, PlanDue, RunFilter, RunStore, Store, StoreResult,
 };
 use everbell_core::{JobKey, Json};
 use jiff::{SignedDuration, Timestamp};
@@ -166,7 +166,7 @@ async fn happen(store: &dyn Store, event: &Event, entry: &everbell_core::store::
             format!("{orgs} orgs in {rounds} rounds")
         }
         Event::Plan => {
-            let planned = store.plan_due(now, 1_000, &targets(), &core_plan).await;
+            let planned = store.plan_due(&PlanDue::new(now, 1_000, &targets()), &core_plan).await;
             describe(planned.map(|planned| (planned.timers, planned.runs.len(), planned.next_due_at)))
         }
     }

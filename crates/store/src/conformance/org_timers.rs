@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use everbell_core::change::{self, Edit};
 use everbell_core::org::{OrgTask, OrgWrite};
 use everbell_core::plan::Missed;
-use everbell_core::store::{AuditEntry, GapFilter, JobFilter, JobOrg, JobOrgFilter, JobSort, OrgFilter, PageRequest};
+use everbell_core::store::{
+    AuditEntry, GapFilter, JobFilter, JobOrg, JobOrgFilter, JobSort, OrgFilter, PageRequest, PlanDue,
+};
 use everbell_core::{GapReason, JobId, JobStatus, OrgId, Timer};
 use jiff::Timestamp;
 
@@ -182,7 +184,7 @@ pub async fn a_zone_that_ceased_to_be_concerns_its_org_alone(fresh: Fresh) {
         },
         _ => due.plan(now),
     };
-    let planned = world.store.plan_due(at("17:00"), 100, &super::world::targets(), &plan).await.unwrap();
+    let planned = world.store.plan_due(&PlanDue::new(at("17:00"), 100, &super::world::targets()), &plan).await.unwrap();
     assert_eq!(planned.org_errors, [(id, utc.clone(), "unknown time zone `Mars/Base`".to_owned())]);
     assert_eq!((planned.errored.len(), planned.runs.len()), (0, 1), "the job is fine, and fires for the others");
     let row = rows(&world, id).await.into_iter().find(|row| row.org.id == utc).unwrap();

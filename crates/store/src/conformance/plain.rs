@@ -88,6 +88,7 @@ impl Plain for Planned {
         for run in &mut planned.runs {
             run.job = Arc::clone(&run.job).plain();
         }
+        planned.claims = planned.claims.plain();
         planned
     }
 }

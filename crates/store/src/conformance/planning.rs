@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use everbell_core::plan::Plan;
-use everbell_core::store::{Due, JobFilter};
+use everbell_core::store::{Due, JobFilter, PlanDue};
 use everbell_core::{JobStatus, RunId, RunStatus, Trigger};
 
 use super::Fresh;
@@ -61,7 +61,7 @@ pub async fn the_oldest_are_planned_first_and_no_more_than_the_limit(fresh: Fres
     };
     let mut rounds = Vec::new();
     for _ in 0..4 {
-        let planned = world.store.plan_due(at("02:00"), 2, &targets(), &plan).await.unwrap();
+        let planned = world.store.plan_due(&PlanDue::new(at("02:00"), 2, &targets()), &plan).await.unwrap();
         assert_eq!(planned.next_due_at, Some(at("2026-11-16T01:10:00Z")), "what is due and left over is not next");
         rounds.push(planned.timers);
     }
@@ -73,13 +73,13 @@ pub async fn only_the_targets_asked_for_are_planned(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("logs", "0 * * * *")).await;
     world.create(to(job("mails", "30 * * * *"), MAIL)).await;
-    let none = world.store.plan_due(at("05:00"), 10, &[], &core_plan).await.unwrap();
+    let none = world.store.plan_due(&PlanDue::new(at("05:00"), 10, &[]), &core_plan).await.unwrap();
     assert_eq!((none.timers, none.next_due_at), (0, None));
-    let mail = world.store.plan_due(at("05:00"), 10, &[target(MAIL)], &core_plan).await.unwrap();
+    let mail = world.store.plan_due(&PlanDue::new(at("05:00"), 10, &[target(MAIL)]), &core_plan).await.unwrap();
     let keys: Vec<_> = mail.runs.iter().map(|run| run.job.key.as_str()).collect();
     assert_eq!((keys, mail.timers), (vec!["mails"], 1));
     assert_eq!(mail.next_due_at, Some(at("05:30")));
-    let log = world.store.plan_due(at("05:00"), 10, &[target(LOG)], &core_plan).await.unwrap();
+    let log = world.store.plan_due(&PlanDue::new(at("05:00"), 10, &[target(LOG)]), &core_plan).await.unwrap();
     assert_eq!((log.timers, log.next_due_at), (1, Some(at("06:00"))), "mail's is not asked about");
 }
 
@@ -97,7 +97,7 @@ pub async fn a_slot_gets_one_run_however_often_it_is_proposed(fresh: Fresh) {
         let other_id = everbell_core::NewRun { id: super::given::by_hand(now, "twin"), ..old.clone() };
         Plan { runs: vec![old, other_id, new], ..plan }
     };
-    let planned = world.store.plan_due(at("02:00"), 10, &targets(), &forgetful).await.unwrap();
+    let planned = world.store.plan_due(&PlanDue::new(at("02:00"), 10, &targets()), &forgetful).await.unwrap();
     let slots: Vec<_> = planned.runs.iter().map(|run| run.slot_at).collect();
     assert_eq!(slots, [Some(at("02:00"))], "what was there is not reported");
     let runs = world.runs().await;
@@ -116,7 +116,7 @@ pub async fn the_mark_never_goes_back(fresh: Fresh) {
         plan.timer.next_run_at = Some(at("03:00"));
         plan
     };
-    world.store.plan_due(at("02:00"), 10, &targets(), &backwards).await.unwrap();
+    world.store.plan_due(&PlanDue::new(at("02:00"), 10, &targets()), &backwards).await.unwrap();
     let timer = world.get("hourly").await.timer.unwrap();
     assert_eq!((timer.next_run_at, timer.last_slot_at), (Some(at("03:00")), at("01:00")));
 }
@@ -125,7 +125,7 @@ pub async fn a_plan_may_leave_its_timer_as_it_is(fresh: Fresh) {
     let world = World::new(&fresh);
     let before = world.create(job("hourly", "0 * * * *")).await;
     let nothing = |due: &Due, _| Plan::nothing(&due.timer);
-    let planned = world.store.plan_due(at("01:00"), 10, &targets(), &nothing).await.unwrap();
+    let planned = world.store.plan_due(&PlanDue::new(at("01:00"), 10, &targets()), &nothing).await.unwrap();
     assert_eq!((planned.timers, planned.runs.len()), (1, 0));
     assert_eq!(world.get("hourly").await, before);
     assert_eq!(world.plan(at("01:00")).await.runs.len(), 1, "it is still due");
@@ -138,7 +138,7 @@ pub async fn a_plan_can_retire_its_job(fresh: Fresh) {
         let timer = everbell_core::plan::disarm(&due.timer);
         Plan { retire: true, ..Plan::nothing(&timer) }
     };
-    world.store.plan_due(at("01:00"), 10, &targets(), &retire).await.unwrap();
+    world.store.plan_due(&PlanDue::new(at("01:00"), 10, &targets()), &retire).await.unwrap();
     let row = world.get("hourly").await;
     assert_eq!((row.job.state.status, row.job.state.updated_by.as_str()), (JobStatus::Retired, "everbell"));
     assert_eq!((row.job.state.revision, row.job.state.updated_at), (2, at("01:00")));
@@ -157,7 +157,7 @@ pub async fn a_schedule_that_cannot_be_read_stops_its_job_alone(fresh: Fresh) {
         }
         _ => core_plan(due, now),
     };
-    let planned = world.store.plan_due(at("01:00"), 10, &targets(), &one_bad).await.unwrap();
+    let planned = world.store.plan_due(&PlanDue::new(at("01:00"), 10, &targets()), &one_bad).await.unwrap();
     let row = world.get("broken").await;
     assert_eq!(planned.errored, [(row.job.definition.id, "the zone is gone".to_owned())]);
     assert_eq!((planned.timers, planned.runs.len(), planned.runs[0].job.key.as_str()), (2, 1, "whole"));

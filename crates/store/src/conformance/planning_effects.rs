@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everbell_core::plan::Plan;
-use everbell_core::store::{Due, GapFilter};
+use everbell_core::store::{Due, GapFilter, PlanDue};
 use everbell_core::{
     CatchUp, Dependency, Gap, GapReason, JobKey, JobStatus, OrgId, Overlap, RunId, RunStatus, SkipReason,
 };
@@ -67,7 +67,7 @@ pub async fn canceling_what_has_ended_or_never_was_does_nothing(fresh: Fresh) {
         let unknown = by_hand(at("00:00"), "unknown");
         Plan { cancel: vec![ended, unknown], ..core_plan(due, now) }
     };
-    let planned = world.store.plan_due(at("02:00"), 10, &targets(), &cancel).await.unwrap();
+    let planned = world.store.plan_due(&PlanDue::new(at("02:00"), 10, &targets()), &cancel).await.unwrap();
     assert_eq!(planned.runs.len(), 1);
     assert_eq!(world.run(ended).await, before);
 }
@@ -120,8 +120,8 @@ pub async fn the_same_gap_twice_is_one_gap(fresh: Fresh) {
         actor: Some("ana".to_owned()),
     };
     let repeat = |due: &Due, _| Plan { gaps: vec![gap.clone()], ..Plan::nothing(&due.timer) };
-    world.store.plan_due(at("01:00"), 10, &targets(), &repeat).await.unwrap();
-    world.store.plan_due(at("01:00"), 10, &targets(), &repeat).await.unwrap();
+    world.store.plan_due(&PlanDue::new(at("01:00"), 10, &targets()), &repeat).await.unwrap();
+    world.store.plan_due(&PlanDue::new(at("01:00"), 10, &targets()), &repeat).await.unwrap();
     assert_eq!(world.gaps(&GapFilter::default()).await, [gap]);
 }
 
@@ -147,7 +147,7 @@ pub async fn a_plan_sees_what_is_active_oldest_first(fresh: Fresh) {
         }
         core_plan(due, now)
     };
-    assert_eq!(world.store.plan_due(at("04:00"), 10, &targets(), &look).await.unwrap().timers, 2);
+    assert_eq!(world.store.plan_due(&PlanDue::new(at("04:00"), 10, &targets()), &look).await.unwrap().timers, 2);
 }
 
 pub async fn a_dependency_is_met_by_a_recent_success_of_any_version(fresh: Fresh) {
@@ -212,11 +212,13 @@ pub async fn the_next_fire_is_not_looked_for_behind_very_many_others(fresh: Fres
     world.create(to(per_org(job("crowd", "0 1 * * *")), MAIL)).await;
     world.reconcile_orgs(at("00:00")).await;
     world.create(job("behind", "0 2 * * *")).await;
-    let next = async |now| world.store.plan_due(at(now), 10, &[target(LOG)], &core_plan).await.unwrap().next_due_at;
+    let next = async |now| {
+        world.store.plan_due(&PlanDue::new(at(now), 10, &[target(LOG)]), &core_plan).await.unwrap().next_due_at
+    };
     let told = next("00:30").await;
     assert!(told.is_some_and(|next| (at("01:00")..=at("02:00")).contains(&next)), "{told:?} is too late or too early");
     assert_eq!(next("01:00").await, Some(at("02:00")), "what is due is not in the way");
-    let mail = world.store.plan_due(at("00:30"), 10, &[target(MAIL)], &core_plan).await.unwrap();
+    let mail = world.store.plan_due(&PlanDue::new(at("00:30"), 10, &[target(MAIL)]), &core_plan).await.unwrap();
     assert_eq!(mail.next_due_at, Some(at("01:00")));
 }
 

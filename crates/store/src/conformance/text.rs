@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use everbell_core::change::{self, Edit, JobView};
 use everbell_core::settle::{Outcome, Then};
-use everbell_core::store::{AuditEntry, JobFilter, JobRef};
+use everbell_core::store::{AuditEntry, JobFilter, JobRef, PlanDue};
 use everbell_core::{Definition, Failure, FailureCode, JobKey, Json, OrgId, Pause, RunStatus, Target};
 
 use super::Fresh;
@@ -45,7 +45,8 @@ pub async fn names_are_any_printable_text(fresh: Fresh) {
         assert_eq!(world.keys(&by_key).await, [name]);
     }
     let targets: Vec<Target> = printable().map(|name| Target::new(name).unwrap()).collect();
-    let planned = world.store.plan_due(at("01:00"), 100, &targets, &super::given::core_plan).await.unwrap();
+    let planned =
+        world.store.plan_due(&PlanDue::new(at("01:00"), 100, &targets), &super::given::core_plan).await.unwrap();
     assert_eq!(planned.runs.len(), targets.len());
 }
 

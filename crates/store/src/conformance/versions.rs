@@ -2,11 +2,11 @@
 
 use everbell_core::change::{self, Edit, JobView};
 use everbell_core::store::{JobFilter, JobSort, Recorded, RunFilter};
-use everbell_core::{JobId, Overlap, RunId, RunStatus, SkipReason};
+use everbell_core::{Definition, JobId, Overlap, RunId, RunStatus, SkipReason};
 use jiff::Timestamp;
 
 use super::Fresh;
-use super::given::{at, job, job_id, org_id, with};
+use super::given::{at, job, job_at, job_id, org_id, with};
 use super::org_timers::three;
 use super::prune::prune;
 use super::world::{World, failure, success};
@@ -127,4 +127,16 @@ pub async fn a_run_of_an_org_is_in_the_way_of_the_next_version(fresh: Fresh) {
     let runs = world.runs_like(&of(new)).await;
     assert_eq!(runs[0].skip, Some(SkipReason::Overlap { blocking: first[0].run.id }), "{runs:?}");
     assert_eq!(world.runs_like(&of(old)).await[0].status, RunStatus::Running);
+}
+
+pub async fn a_failure_is_not_counted_for_another_job_of_the_same_key(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("nightly", "0 * * * *")).await;
+    world.plan(at("01:00")).await;
+    let claims = world.start(at("01:00")).await;
+    world.retire("nightly", at("01:10")).await;
+    let other = Definition { id: job_id("nightly", 2), version: 2, ..job_at("nightly", "0 5 * * *", at("01:20")) };
+    world.create(other).await;
+    world.finish(&claims, &failure(), at("01:30")).await;
+    assert_eq!(world.get("nightly").await.job.state.consecutive_failures, 0, "the run is of the job that was retired");
 }

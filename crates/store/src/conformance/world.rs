@@ -8,8 +8,8 @@ use everbell_core::org::OrgWrite;
 use everbell_core::plan::{Missed, RunNow};
 use everbell_core::settle::{Outcome, Then, Transition, settle};
 use everbell_core::store::{
-    Changed, Claim, GapFilter, JobFilter, JobRef, JobRow, OrgWritten, PageRequest, Planned, Recorded, RunFilter,
-    StartRuns, Store, StoreResult, TargetRoom,
+    Changed, Claim, GapFilter, JobFilter, JobRef, JobRow, OrgWritten, PageRequest, PlanDue, Planned, Recorded,
+    RunFilter, StartRuns, Store, StoreResult, TargetRoom,
 };
 use everbell_core::{Definition, Failure, FailureCode, Gap, Invalid, JobKey, OrgId, Pause, Run, RunId, Target};
 use jiff::Timestamp;
@@ -95,7 +95,7 @@ impl World {
 
     /// Plans everything that is due.
     pub(super) async fn plan(&self, now: Timestamp) -> Planned {
-        self.store.plan_due(now, 1_000, &targets(), &core_plan).await.unwrap()
+        self.store.plan_due(&PlanDue::new(now, 1_000, &targets()), &core_plan).await.unwrap()
     }
 
     /// Starts everything that may start, on the first instance.

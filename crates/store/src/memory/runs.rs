@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use everbell_core::plan::Plan;
 use everbell_core::settle::Transition;
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Claim, Deed, GapFilter, Page, PageRequest, PlanFn, Planned, PlannedRun, RecentRuns,
-    Recorded, RunFilter, RunHistogram, RunStore, RunSummary, SlotOutcome, StartRuns, StoreError, StoreResult,
+    AuditEntry, Bucket, Canceled, Claim, Deed, GapFilter, Page, PageRequest, PlanDue, PlanFn, Planned, PlannedRun,
+    RecentRuns, Recorded, RunFilter, RunHistogram, RunStore, RunSummary, SlotOutcome, StartRuns, StoreError,
+    StoreResult,
 };
 use everbell_core::{Gap, JobId, OrgId, OutputSoFar, Run, RunId, RunStatus, Target, Trigger};
 use jiff::Timestamp;
@@ -22,16 +23,10 @@ use crate::rows::check_cap;
 
 #[async_trait]
 impl RunStore for MemoryStore {
-    async fn plan_due(
-        &self,
-        now: Timestamp,
-        limit: u32,
-        targets: &[Target],
-        plan: &PlanFn<'_>,
-    ) -> StoreResult<Planned> {
+    async fn plan_due(&self, request: &PlanDue<'_>, plan: &PlanFn<'_>) -> StoreResult<Planned> {
         let planned = self.with(|state| {
-            let now = micros(now);
-            let due = state.due(now, limit, targets);
+            let now = micros(request.now);
+            let due = state.due(now, request.limit, request.targets);
             let plans: Vec<(Owner, Plan)> =
                 due.iter().map(|due| ((due.job.id, due.timer.org.clone()), plan(due, now))).collect();
 
@@ -50,12 +45,15 @@ impl RunStore for MemoryStore {
                 planned.org_errors.extend(org_error);
                 planned.errored.extend(plan.error.iter().map(|reason| (due.job.id, reason.clone())));
             }
+            if let Some(start) = &request.start {
+                planned.claims = state.start_planned(start, &due, &plans, &planned);
+            }
             state.write_org_errors(&planned, now);
-            planned.next_due_at = state.armed(targets).map(|(at, _)| at).filter(|at| *at > now).min();
+            planned.next_due_at = state.armed(request.targets).map(|(at, _)| at).filter(|at| *at > now).min();
             Ok(planned)
         });
         // Planning wakes the planner, so a plan without effect must not.
-        if planned.as_ref().map_or(true, |planned| planned.timers > 0) {
+        if planned.as_ref().map_or(true, |planned| planned.timers > 0 && !planned.all_started()) {
             self.notify.notify_waiters();
         }
         planned
@@ -86,14 +84,7 @@ impl RunStore for MemoryStore {
                 }
                 *left -= 1;
                 let lease_until = micros(request.lease_until);
-                run.status = RunStatus::Running;
-                run.held = false;
-                run.attempt += 1;
-                run.claimed = Some((now, request.instance));
-                run.started_at = Some(now);
-                run.lease_until = Some(lease_until);
-                run.failure = None;
-                run.next_attempt_at = None;
+                run.start(request.instance, now, lease_until);
                 state.outputs.remove(&id);
                 let run = run.clone();
                 let job = run.job_id.and_then(|id| state.jobs.get(&id)).map(|job| Arc::clone(&job.definition));

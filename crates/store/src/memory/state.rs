@@ -7,6 +7,7 @@ use std::sync::Arc;
 use everbell_core::org::{Org, OrgUpdate, Override};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
+pub(super) use everbell_core::store::micros;
 use everbell_core::store::{AuditEntry, Deed, Instance, Session, Token};
 use everbell_core::{
     ActiveRun, App, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun,
@@ -194,7 +195,7 @@ impl State {
         if let Some(slot) = slot {
             self.slots.insert(slot, new.id);
         }
-        let run = planned_run(job, owner, new, now);
+        let run = Run::planned(job, owner.1.as_ref(), new, now);
         if run.status.is_terminal() {
             self.ended.insert(run.id, run);
         } else {
@@ -272,25 +273,6 @@ impl State {
     }
 }
 
-fn planned_run(job: &Definition, owner: &Owner, new: &NewRun, now: Timestamp) -> Run {
-    let skipped = new.skip.is_some();
-    let mut run = Run::new(new.id, job.target.clone(), new.trigger.clone(), micros(new.scheduled_at), micros(now));
-    run.job_id = Some(job.id);
-    run.job_key = Some(job.key.clone());
-    run.job_version = Some(job.version);
-    run.org.clone_from(&owner.1);
-    run.local_date = new.local_date;
-    run.payload = new.payload.clone().unwrap_or_else(|| job.payload.clone());
-    run.trace_context.clone_from(&new.trace_context);
-    run.slot_at = new.slot_at.map(micros);
-    run.status = if skipped { RunStatus::Skipped } else { RunStatus::Pending };
-    run.skip.clone_from(&new.skip);
-    run.held = new.held && !skipped;
-    run.catch_up = new.catch_up;
-    run.folded = new.folded;
-    run
-}
-
 fn gap_to_keep(gap: &Gap) -> Gap {
     Gap { first_slot_at: micros(gap.first_slot_at), last_slot_at: micros(gap.last_slot_at), ..gap.clone() }
 }
@@ -303,10 +285,4 @@ impl Active {
     pub(super) fn is_of(&self, owner: &Owner) -> bool {
         self.lane == Some(owner.0) && self.run.org == owner.1
     }
-}
-
-/// Databases keep microseconds; what is finer is dropped.
-pub(super) fn micros(t: Timestamp) -> Timestamp {
-    // Towards the past, so that nothing becomes due before its time.
-    Timestamp::from_microsecond(t.as_nanosecond().div_euclid(1_000) as i64).unwrap_or(t)
 }

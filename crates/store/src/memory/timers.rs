@@ -1,9 +1,11 @@
 //! Due timers: what each plan needs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use everbell_core::Target;
-use everbell_core::store::{Due, Planned};
+use everbell_core::plan::Plan;
+use everbell_core::store::{Claim, Due, Planned, StartRuns};
+use everbell_core::{NewRun, RunId, Target};
 use jiff::Timestamp;
 
 use super::state::{Owner, State};
@@ -25,6 +27,28 @@ impl State {
         owners.sort();
         owners.truncate(limit as usize);
         owners.into_iter().filter_map(|(_, owner)| self.due_of(owner)).collect()
+    }
+
+    /// Starts those of the runs that were inserted for these plans which the request picks.
+    pub(super) fn start_planned(
+        &mut self,
+        start: &StartRuns<'_>,
+        due: &[Due],
+        plans: &[(Owner, Plan)],
+        planned: &Planned,
+    ) -> Vec<Claim> {
+        let new: BTreeSet<RunId> = planned.runs.iter().map(|run| run.id).collect();
+        let runs = due.iter().zip(plans).flat_map(|(due, (_, plan))| plan.runs.iter().map(move |run| (due, run)));
+        let runs: Vec<(&Due, &NewRun)> = runs.filter(|(_, run)| new.contains(&run.id)).collect();
+        let picked = start.picks(runs.iter().map(|(due, run)| (&*due.job, *run)));
+        let mut claims = Vec::new();
+        for (due, run) in picked.into_iter().map(|place| runs[place]) {
+            let Some(active) = self.active.get_mut(&run.id) else { continue };
+            let claim = start.claim(&due.job, due.timer.org.as_ref(), run);
+            active.run = claim.run.clone();
+            claims.push(claim);
+        }
+        claims
     }
 
     pub(super) fn armed(&self, targets: &[Target]) -> impl Iterator<Item = (Timestamp, &Owner)> {

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use everbell_core::settle::Transition;
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Claim, Cursor, Deed, GapFilter, Page, PageRequest, PlanFn, Planned, RecentRuns,
-    Recorded, RunFilter, RunHistogram, RunStore, RunSummary, SlotOutcome, StartRuns, StoreError, StoreResult,
+    AuditEntry, Bucket, Canceled, Claim, Cursor, Deed, GapFilter, Page, PageRequest, PlanDue, PlanFn, Planned,
+    RecentRuns, Recorded, RunFilter, RunHistogram, RunStore, RunSummary, SlotOutcome, StartRuns, StoreError,
+    StoreResult,
 };
-use everbell_core::{Gap, JobId, OrgId, OutputSoFar, Run, RunId, RunStatus, Target};
+use everbell_core::{Gap, JobId, OrgId, OutputSoFar, Run, RunId, RunStatus};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -31,35 +32,34 @@ use crate::rows::{
 
 #[async_trait]
 impl RunStore for PostgresStore {
-    async fn plan_due(
-        &self,
-        now: Timestamp,
-        limit: u32,
-        targets: &[Target],
-        plan: &PlanFn<'_>,
-    ) -> StoreResult<Planned> {
-        let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
+    async fn plan_due(&self, request: &PlanDue<'_>, plan: &PlanFn<'_>) -> StoreResult<Planned> {
         let look = self.timer_floors.look(TIMERS, Instant::now());
         let mut tx = self.begin_loop(PLANNING).await?;
-        let done = self.plan_in(&mut tx, (now, look.since), limit, targets, plan).await;
-        let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| !inserted.is_empty() || !batch.cancel.is_empty();
+        let done = self.plan_in(&mut tx, request, look.since, plan).await;
+        // Who is told has something to do: a run waits for its start, or is asked to stop.
+        let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| {
+            let all_started = batch.starts.as_ref().is_some_and(|starts| starts.are_all);
+            (!inserted.is_empty() && !all_started) || !batch.cancel.is_empty()
+        };
         // A full batch is followed by another, which notifies the others: notifications make commits wait for each
         // other.
-        let full = |batch: &PlanBatch| batch.timers.len() >= limit as usize;
+        let full = |batch: &PlanBatch| batch.timers.len() >= request.limit as usize;
         let tell = |(batch, inserted, _): &(PlanBatch, _, _)| {
             if news(batch, inserted) && !full(batch) { News::Planned } else { News::None }
         };
         let (batch, inserted, next) = self.finish_transaction_with(PLANNING, tx, done, tell).await?;
-        if let Some(oldest) = batch.runs.iter().map(|run| run.scheduled_at).min() {
+        if let Some(oldest) = batch.waiting().map(|run| run.scheduled_at).min() {
             self.run_floors.lower(oldest);
         }
         if look.is_full {
-            self.find_timer_floor(look, now).await;
+            self.find_timer_floor(look, request.now).await;
         }
         if news(&batch, &inserted) {
             self.wake.notify_waiters();
         }
-        Ok(batch.into_planned(&inserted, next))
+        let planned = batch.into_planned(&inserted, request.start.as_ref(), next);
+        self.started.add(&planned.claims);
+        Ok(planned)
     }
 
     async fn start_runs(&self, request: &StartRuns<'_>) -> StoreResult<Vec<Claim>> {
@@ -132,7 +132,7 @@ impl RunStore for PostgresStore {
         let mut tx = self.begin(WHAT).await?;
         let done = async {
             let values = RunValues::of_trial(run);
-            if insert_runs(&mut tx, WHAT, &[values], Micros::from(run.created_at)).await?.is_empty() {
+            if insert_runs(&mut tx, WHAT, &[values], None, Micros::from(run.created_at)).await?.is_empty() {
                 return Err(StoreError::Conflict { what: format!("run `{}` exists already", run.id) });
             }
             let deed = || Deed { runs: vec![run.id], ..Deed::default() };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use everbell_core::store::{PlanFn, StoreError, StoreResult};
+use everbell_core::store::{PlanDue, PlanFn, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Failure, JobId, MAX_FAILURE_MESSAGE_BYTES, storable_text};
 use jiff::Timestamp;
 use sqlx::postgres::PgRow;
@@ -17,8 +17,8 @@ use super::org_timers::{facts_of, org_active_of};
 use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::{
-    DueTimers, LoadedJobs, Owner, PlanBatch, PlanContext, RunValues, TimerColumns, active_by_owner, errored, owners_of,
-    successes_by_key,
+    DueTimers, LoadedJobs, Owner, PlanBatch, PlanContext, RunValues, Starts, TimerColumns, active_by_owner, errored,
+    owners_of, successes_by_key,
 };
 
 pub(super) const PLANNING: &str = "planning due timers";
@@ -43,11 +43,12 @@ impl PostgresStore {
     pub(super) async fn plan_in(
         &self,
         tx: Conn<'_, '_>,
-        (now, since): (Timestamp, Micros),
-        limit: u32,
-        targets: Vec<String>,
+        request: &PlanDue<'_>,
+        since: Micros,
         plan: &PlanFn<'_>,
     ) -> StoreResult<(PlanBatch, HashSet<Uuid>, Option<Micros>)> {
+        let PlanDue { now, limit, targets, start } = *request;
+        let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let query = sqlx::query_as(include_str!("sql/lock_due_timers.sql"))
             .bind(Micros::from(now))
             .bind(targets.clone())
@@ -64,6 +65,9 @@ impl PostgresStore {
         let mut timers: Vec<TimerColumns> = due.into_iter().map(|row| row.timer).collect();
         timers.sort_by(|a, b| (a.next_run_at, a.job_id, &a.org_id).cmp(&(b.next_run_at, b.job_id, &b.org_id)));
         self.ask(&mut *tx, timers, now, plan, &mut batch).await?;
+        if let Some(start) = &start {
+            batch.start(start);
+        }
         let inserted = write(&mut *tx, PLANNING, &batch, "everbell", now).await?;
         // The next fires of the others were read before these got their next times.
         let after = batch.timers.iter().filter_map(|(timer, _)| timer.next_run_at).filter(|at| *at > Micros::from(now));
@@ -171,7 +175,7 @@ pub(super) async fn write(
         insert_audit(&mut *conn, &entry).await?;
     }
     let now = Micros::from(now);
-    let inserted = insert_runs(conn, what, &batch.runs, now).await?;
+    let inserted = insert_runs(conn, what, &batch.runs, batch.starts.as_ref(), now).await?;
     insert_gaps(conn, what, batch, now).await?;
     let timers = batch.timers_after(&inserted);
     if !timers.is_empty() {
@@ -242,6 +246,7 @@ pub(super) async fn insert_runs(
     conn: Conn<'_, '_>,
     what: &str,
     runs: &[RunValues],
+    starts: Option<&Starts>,
     now: Micros,
 ) -> StoreResult<HashSet<Uuid>> {
     if runs.is_empty() {
@@ -250,6 +255,7 @@ pub(super) async fn insert_runs(
     let held: Vec<&RunValues> = runs.iter().filter(|run| run.held).collect();
     let beside: Vec<&RunValues> = runs.iter().filter(|run| run.max_concurrent != 1).collect();
     let ranked: Vec<&RunValues> = runs.iter().filter(|run| run.priority != 0).collect();
+    let some = starts.filter(|starts| !starts.are_all);
     let query = sqlx::query_scalar(include_str!("sql/insert_runs.sql"))
         .bind(column(runs, |r| r.id))
         .bind(column(runs, |r| r.job_id))
@@ -271,7 +277,12 @@ pub(super) async fn insert_runs(
         .bind(now)
         .bind(column(&ranked, |r| r.id))
         .bind(column(&ranked, |r| r.priority))
-        .bind(sparse(runs, |r| r.trace_context.as_deref()));
+        .bind(sparse(runs, |r| r.trace_context.as_deref()))
+        .bind(starts.map(|starts| starts.instance))
+        .bind(starts.is_some_and(|starts| starts.are_all))
+        .bind(some.map(|starts| starts.ids.clone()).unwrap_or_default())
+        .bind(starts.map(|starts| starts.now))
+        .bind(starts.map(|starts| starts.lease_until));
     let new: Option<Vec<Uuid>> = on(what, query.fetch_one_on(&mut *conn)).await?;
     Ok(new.map_or_else(|| runs.iter().map(|run| run.id).collect(), HashSet::from_iter))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Transition, cancel_retry};
-use everbell_core::store::{AuditEntry, Planned, PlannedRun, Recorded};
+use everbell_core::store::{AuditEntry, Claim, Planned, PlannedRun, Recorded, StartRuns};
 use everbell_core::{Definition, Gap, JobId, NewRun, OrgId, RunId, RunStatus, SkipReason, Timer};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -56,8 +56,10 @@ pub(crate) struct PlanBatch {
     pub(crate) errors: Vec<(Uuid, String)>,
     /// Timers of orgs that cannot be armed any more.
     pub(crate) org_errors: Vec<OrgError>,
-    planned: Vec<(Arc<Definition>, NewRun)>,
+    /// What `runs` were made of, in the same order.
+    planned: Vec<(Arc<Definition>, Option<OrgId>, NewRun)>,
     planned_gaps: Vec<(JobId, Gap)>,
+    pub(crate) starts: Option<Starts>,
 }
 
 impl PlanBatch {
@@ -82,7 +84,7 @@ impl PlanBatch {
         let org: Option<&OrgId> = plan.timer.org.as_ref();
         for run in plan.runs {
             self.runs.push(RunValues::of_plan(&run, job, org));
-            self.planned.push((Arc::clone(job), run));
+            self.planned.push((Arc::clone(job), org.cloned(), run));
         }
         for gap in plan.gaps {
             let (id, job_id) = (gap.id(job.id, org), job.id.as_uuid());
@@ -128,13 +130,50 @@ impl PlanBatch {
         errored::of_orgs(named.iter().map(|(error, org)| (&*error.job, org, &error.why)), now)
     }
 
-    /// Returns the result of the plans, given the runs that were really inserted.
-    pub(crate) fn into_planned(self, inserted: &HashSet<Uuid>, next_due_at: Option<Micros>) -> Planned {
-        let new = self.planned.into_iter().filter(|(_, run)| inserted.contains(&run.id.as_uuid()));
+    /// Picks the runs that start with their plan.
+    pub(crate) fn start(&mut self, request: &StartRuns<'_>) {
+        let picked = request.picks(self.planned.iter().map(|(job, _, run)| (&**job, run)));
+        if !picked.is_empty() {
+            let runs = self.runs.iter().filter(|run| run.skip_reason.is_none()).count();
+            self.starts = Some(Starts {
+                instance: request.instance.as_uuid(),
+                now: request.now.into(),
+                lease_until: request.lease_until.into(),
+                ids: picked.iter().map(|place| self.runs[*place].id).collect(),
+                are_all: picked.len() == runs,
+                picked,
+            });
+        }
+    }
+
+    /// The runs that do not start with their plan.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &RunValues> {
+        let all = self.starts.as_ref().is_some_and(|starts| starts.are_all);
+        self.runs.iter().filter(move |_| !all)
+    }
+
+    /// The claims of the runs that started with their plan, of those that were really inserted.
+    fn claims(&self, request: Option<&StartRuns<'_>>, inserted: &HashSet<Uuid>) -> Vec<Claim> {
+        let Some((request, starts)) = request.zip(self.starts.as_ref()) else { return Vec::new() };
+        let picked = starts.picked.iter().map(|place| &self.planned[*place]);
+        let new = picked.filter(|(_, _, run)| inserted.contains(&run.id.as_uuid()));
+        new.map(|(job, org, run)| request.claim(job, org.as_ref(), run)).collect()
+    }
+
+    /// Returns the result of the plans, given the runs that were really inserted, and how they were to start.
+    pub(crate) fn into_planned(
+        self,
+        inserted: &HashSet<Uuid>,
+        start: Option<&StartRuns<'_>>,
+        next_due_at: Option<Micros>,
+    ) -> Planned {
+        let claims = self.claims(start, inserted);
+        let new = self.planned.into_iter().filter(|(_, _, run)| inserted.contains(&run.id.as_uuid()));
         Planned {
             timers: self.timers.len() as u32,
+            claims,
             runs: new
-                .map(|(job, run)| PlannedRun {
+                .map(|(job, _, run)| PlannedRun {
                     id: run.id,
                     job,
                     slot_at: run.slot_at,
@@ -147,6 +186,18 @@ impl PlanBatch {
             next_due_at: next_due_at.map(Into::into),
         }
     }
+}
+
+/// The runs of a batch that start with their plan.
+pub(crate) struct Starts {
+    pub(crate) instance: Uuid,
+    pub(crate) now: Micros,
+    pub(crate) lease_until: Micros,
+    pub(crate) ids: Vec<Uuid>,
+    /// Whether all runs start that are not skipped.
+    pub(crate) are_all: bool,
+    /// Their places, in the order in which they start.
+    picked: Vec<usize>,
 }
 
 /// A timer of an org that cannot be armed, and why.

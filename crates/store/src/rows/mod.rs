@@ -25,7 +25,7 @@ mod sessions;
 mod small_tables;
 pub(crate) mod summary;
 
-pub(crate) use batch::{GapValues, PlanBatch, Recording, TimerValues};
+pub(crate) use batch::{GapValues, PlanBatch, Recording, Starts, TimerValues};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts, target_counts};
 pub(crate) use deed::{RequestRow, deed_text, remembered};
 pub(crate) use definitions::{Definitions, LoadedJobs};

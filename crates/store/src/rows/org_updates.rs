@@ -339,7 +339,7 @@ impl OrgUpdateBatch {
         more: bool,
     ) -> OrgUpdateProgress {
         let timers = (self.timers.len() + self.removed.len()) as u32;
-        let planned = self.plans.into_planned(inserted, None);
+        let planned = self.plans.into_planned(inserted, None, None);
         OrgUpdateProgress { planned: everbell_core::store::Planned { timers, ..planned }, orgs: orgs as u32, more }
     }
 }

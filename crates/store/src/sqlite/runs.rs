@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use everbell_core::settle::Transition;
 use everbell_core::store::{
-    AuditEntry, Bucket, Canceled, Claim, Cursor, Deed, GapFilter, Page, PageRequest, PlanFn, Planned, RecentRuns,
-    Recorded, RunFilter, RunHistogram, RunStore, RunSummary, SlotOutcome, StartRuns, StoreError, StoreResult,
+    AuditEntry, Bucket, Canceled, Claim, Cursor, Deed, GapFilter, Page, PageRequest, PlanDue, PlanFn, Planned,
+    RecentRuns, Recorded, RunFilter, RunHistogram, RunStore, RunSummary, SlotOutcome, StartRuns, StoreError,
+    StoreResult,
 };
 use everbell_core::{Gap, GapReason, JobId, MAX_PRIORITY, OrgId, OutputSoFar, Run, RunId, RunStatus, Target};
 use jiff::Timestamp;
@@ -42,34 +43,34 @@ struct Waiting {
 
 #[async_trait]
 impl RunStore for SqliteStore {
-    async fn plan_due(
-        &self,
-        now: Timestamp,
-        limit: u32,
-        targets: &[Target],
-        plan: &PlanFn<'_>,
-    ) -> StoreResult<Planned> {
-        let now: Timestamp = Micros::from(now).into();
-        let targets = batch::rows(targets.iter().map(Target::as_str));
+    async fn plan_due(&self, request: &PlanDue<'_>, plan: &PlanFn<'_>) -> StoreResult<Planned> {
+        let now: Timestamp = Micros::from(request.now).into();
+        let targets = batch::rows(request.targets.iter().map(Target::as_str));
         let mut held = self.writer("planning due timers").await?;
         let mut tx = held.begin().await?;
         let query = sqlx::query(include_str!("sql/lock_due_timers.sql"))
             .bind(Micros::from(now))
             .bind(targets.clone())
-            .bind(limit);
+            .bind(request.limit);
         let timers: Vec<TimerColumns> = tx.all(query).await?;
         let due = !timers.is_empty();
         let mut batch = PlanBatch::default();
         self.ask(&mut tx, timers, now, plan, &mut batch).await?;
+        if let Some(start) = &request.start {
+            batch.start(start);
+        }
         let written = write(&mut tx, &batch, EVERBELL, now).await?;
         let query = sqlx::query(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
         let next: Option<(Micros,)> = tx.first(query).await?;
         // Usually nothing is due: then nothing was written, so there is nothing to commit and no loop to wake.
-        if due {
+        let all_started = batch.starts.as_ref().is_some_and(|starts| starts.are_all) && batch.cancel.is_empty();
+        if due && all_started {
+            tx.commit().await?;
+        } else if due {
             tx.commit_and_wake().await?;
         }
         let mut new = batch.gaps.iter().map(|row| written.gaps.contains(&row.id)).collect::<Vec<_>>().into_iter();
-        let mut planned = batch.into_planned(&written.runs, next.map(|(at,)| at));
+        let mut planned = batch.into_planned(&written.runs, request.start.as_ref(), next.map(|(at,)| at));
         planned.gaps.retain(|_| new.next().unwrap_or(true));
         Ok(planned)
     }

@@ -94,6 +94,15 @@ pub(super) async fn write(tx: &mut Tx<'_>, batch: &PlanBatch, by: &str, now: Tim
     }
     let now = Micros::from(now);
     let written = Written { runs: insert_runs(tx, &batch.runs, now).await?, gaps: insert_gaps(tx, batch, now).await? };
+    if let Some(starts) = &batch.starts {
+        let new = starts.ids.iter().filter(|id| written.runs.contains(id));
+        let query = sqlx::query(include_str!("sql/start_runs.sql"))
+            .bind(batch::ids(new.copied()))
+            .bind(starts.instance)
+            .bind(starts.now)
+            .bind(starts.lease_until);
+        tx.run(query).await?;
+    }
     let timers = batch.timers_after(&written.runs);
     if !timers.is_empty() {
         let rows = batch::rows(timers.iter().map(timer_row));

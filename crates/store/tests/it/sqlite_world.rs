@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use everbell_core::change::{self, NewJob};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Outcome, Settling, Transition, settle};
-use everbell_core::store::{AuditEntry, Claim, Due, Planned, Recorded, StartRuns, Store, StoreResult, TargetRoom};
+use everbell_core::store::{
+    AuditEntry, Claim, Due, PlanDue, Planned, Recorded, StartRuns, Store, StoreResult, TargetRoom,
+};
 use everbell_core::{
     Definition, InstanceId, JobId, JobKey, Json, Policies, RunStatus, Scope, Source, Spec, Target, Zone,
 };
@@ -73,7 +75,7 @@ fn decide(due: &Due, now: Timestamp) -> Plan {
 }
 
 pub(super) async fn plan_due(store: &dyn Store, now: Timestamp, limit: u32) -> StoreResult<Planned> {
-    store.plan_due(now, limit, &[target()], &decide).await
+    store.plan_due(&PlanDue::new(now, limit, &[target()]), &decide).await
 }
 
 pub(super) async fn start(store: &dyn Store, instance: u8, now: Timestamp, limit: u32) -> StoreResult<Vec<Claim>> {

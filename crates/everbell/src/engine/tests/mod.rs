@@ -9,4 +9,5 @@ mod lost_runs;
 mod printing;
 mod repairs;
 mod simulation;
+mod starts;
 mod steps;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everbell_core::settle::{Outcome, Then, Transition, settle};
-use everbell_core::store::{Claim, RunFilter, StartRuns, Store};
+use everbell_core::store::{Claim, PlanDue, RunFilter, StartRuns, Store};
 use everbell_core::{Failure, FailureCode, InstanceId, RunStatus};
 use jiff::{SignedDuration, Timestamp};
 
@@ -61,12 +61,25 @@ impl Engine {
         self.work(now).await;
     }
 
-    async fn plan(&self, now: Timestamp) {
+    /// Plans, and starts some of the runs with their plan. A lost answer leaves runs without an executor.
+    async fn plan(&mut self, now: Timestamp) {
+        let (targets, room) = (targets(), room(&[(LOG, 2), (MAIL, 1)]));
+        let start = StartRuns { instance: self.instance, targets: &room, limit: 2, now, lease_until: now + LEASE };
+        let start = self.dice.one_in(2).then_some(start);
         for _ in 0..MAX_TRIES {
-            match self.store.plan_due(now, 100, &targets(), &core_plan).await {
-                Ok(_) => return,
+            match self.store.plan_due(&PlanDue { start, ..PlanDue::new(now, 100, &targets) }, &core_plan).await {
+                Ok(planned) => return self.end_all(&planned.claims, now),
                 Err(error) => assert!(error.is_transient(), "{error}"),
             }
+        }
+    }
+
+    /// The handlers of these runs end at once.
+    fn end_all(&mut self, claims: &[Claim], now: Timestamp) {
+        for claim in claims {
+            assert_eq!(claim.lease_until, now + LEASE);
+            let outcome = self.outcome();
+            self.outbox.extend(settle(&settling(claim), outcome, now));
         }
     }
 
@@ -77,11 +90,7 @@ impl Engine {
             StartRuns { instance: self.instance, targets: &targets, limit: 50, now, lease_until: now + LEASE };
         // A lost answer leaves runs without an executor: their leases expire.
         let claims: Vec<Claim> = self.store.start_runs(&request).await.unwrap_or_default();
-        for claim in &claims {
-            assert_eq!(claim.lease_until, now + LEASE);
-            let outcome = self.outcome();
-            self.outbox.extend(settle(&settling(claim), outcome, now));
-        }
+        self.end_all(&claims, now);
         self.deliver(now).await;
     }
 

@@ -32,12 +32,15 @@ pub struct Faulty {
     calls: AtomicU32,
     script: Box<Script>,
     delays: Box<Delays>,
+    /// The verbs whose answers may be kept back.
+    delayed: &'static [&'static str],
 }
 
 impl Faulty {
     /// Fails where the script says so; it is asked with the number of the call, from 0.
     pub fn new(inner: Arc<dyn Store>, script: impl Fn(u32) -> Option<FaultPoint> + Send + Sync + 'static) -> Faulty {
-        Faulty { inner, calls: AtomicU32::new(0), script: Box::new(script), delays: Box::new(|_| None) }
+        let delays = Box::new(|_| None);
+        Faulty { inner, calls: AtomicU32::new(0), script: Box::new(script), delays, delayed: &["start_runs"] }
     }
 
     /// Delays answers to [`RunStore::start_runs`](everbell_core::store::RunStore::start_runs) on demand: the runs are
@@ -45,6 +48,12 @@ impl Faulty {
     #[must_use]
     pub fn keeping_back(self, delays: impl Fn(u32) -> Option<KeptBack> + Send + Sync + 'static) -> Faulty {
         Faulty { delays: Box::new(delays), ..self }
+    }
+
+    /// Keeps back answers to `plan_due` as well.
+    #[must_use]
+    pub fn and_plans(self) -> Faulty {
+        Faulty { delayed: &["start_runs", "plan_due"], ..self }
     }
 
     /// Fails once.
@@ -89,7 +98,7 @@ impl Interceptor for Faulty {
         verb: impl Future<Output = StoreResult<T>> + Send,
     ) -> StoreResult<T> {
         let answer = self.fail(verb).await;
-        if call.verb == "start_runs"
+        if self.delayed.contains(&call.verb)
             && let Some(until_then) = (self.delays)(self.calls())
         {
             until_then.await;

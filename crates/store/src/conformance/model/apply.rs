@@ -6,8 +6,8 @@ use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{Backfill, RunNow};
 use everbell_core::settle::Next;
 use everbell_core::store::{
-    Claim, GapFilter, JobFilter, JobRow, JobSort, LastAdmin, PageRequest, PruneBefore, Recorded, RunFilter, StartRuns,
-    Store, StoreResult,
+    Claim, GapFilter, JobFilter, JobRow, JobSort, LastAdmin, PageRequest, PlanDue, PruneBefore, Recorded, RunFilter,
+    StartRuns, Store, StoreResult, TargetRoom,
 };
 use everbell_core::{Invalid, JobKey, Pause, RunId};
 use jiff::Timestamp;
@@ -87,30 +87,43 @@ impl Operation {
         }
     }
 
+    /// The room that a start has.
+    fn rooms(&self) -> Vec<TargetRoom> {
+        match self {
+            Operation::Start { room: [log, mail], .. } => room(&[(LOG, *log), (MAIL, *mail)]),
+            _ => Vec::new(),
+        }
+    }
+
+    fn request<'a>(&self, rooms: &'a [TargetRoom]) -> Option<StartRuns<'a>> {
+        let Operation::Start { instance, limit, now, lease_until, .. } = *self else { return None };
+        Some(StartRuns { instance, targets: rooms, limit, now, lease_until })
+    }
+
     async fn on_the_way(&self, store: &dyn Store) -> Observation {
         match self {
-            Operation::Plan { now, targets } => {
+            Operation::Plan { now, targets, start } => {
                 let targets: Vec<_> = targets.iter().map(|label| target(label)).collect();
-                let mut answer = store.plan_due(*now, 1_000, &targets, &core_plan).await.map(Plain::plain);
+                let rooms = start.as_deref().map(Operation::rooms).unwrap_or_default();
+                let start = start.as_deref().and_then(|start| start.request(&rooms));
+                let request = PlanDue { start, ..PlanDue::new(*now, 1_000, &targets) };
+                let mut answer = store.plan_due(&request, &core_plan).await.map(Plain::plain);
                 // Timers of the same instant are planned in any order.
                 if let Ok(planned) = &mut answer {
                     planned.runs.sort_by_key(|run| run.id);
                     planned.gaps.sort_by_key(|(job, gap)| (*job, gap.first_slot_at));
                     planned.errored.sort();
                 }
-                let runs =
-                    answer.as_ref().map_or(Vec::new(), |planned| planned.runs.iter().map(|run| run.id).collect());
-                Observation { runs, ..Observation::new(answer) }
+                let (mut runs, mut claims) = (Vec::new(), Vec::new());
+                if let Ok(planned) = &answer {
+                    runs.extend(planned.runs.iter().map(|run| run.id));
+                    claims.clone_from(&planned.claims);
+                }
+                Observation { runs, claims, ..Observation::new(answer) }
             }
-            Operation::Start { instance, room: [log, mail], limit, now, lease_until } => {
-                let targets = room(&[(LOG, *log), (MAIL, *mail)]);
-                let request = StartRuns {
-                    instance: *instance,
-                    targets: &targets,
-                    limit: *limit,
-                    now: *now,
-                    lease_until: *lease_until,
-                };
+            Operation::Start { .. } => {
+                let rooms = self.rooms();
+                let Some(request) = self.request(&rooms) else { unreachable!("{self:?} starts runs") };
                 let mut answer = store.start_runs(&request).await.map(Plain::plain);
                 // The position of a retry among the others is up to the store.
                 if let Ok(claims) = &mut answer {

@@ -215,7 +215,8 @@ impl Generator {
             1 => vec![MAIL],
             _ => vec![LOG, MAIL],
         };
-        Operation::Plan { now: self.now, targets }
+        let start = self.dice.one_in(2).then(|| Box::new(self.start()));
+        Operation::Plan { now: self.now, targets, start }
     }
 
     fn start(&mut self) -> Operation {

@@ -14,7 +14,7 @@ pub(super) enum Operation {
     Create(Box<NewJob>, AuditEntry),
     Change { key: String, revision: Option<u64>, change: Change, now: Timestamp, entry: AuditEntry },
     Get(String),
-    Plan { now: Timestamp, targets: Vec<&'static str> },
+    Plan { now: Timestamp, targets: Vec<&'static str>, start: Option<Box<Operation>> },
     Start { instance: InstanceId, room: [u32; 2], limit: u32, now: Timestamp, lease_until: Timestamp },
     Record { transitions: Vec<Transition>, now: Timestamp },
     Extend { instance: InstanceId, now: Timestamp, until: Timestamp },

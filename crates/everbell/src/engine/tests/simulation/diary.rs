@@ -115,11 +115,10 @@ impl Diary {
         pages.lost.extend(lost);
     }
 
-    /// An instance shuts down and stops its handlers.
-    pub(super) fn stop(&self, instance: u64) {
+    /// An instance shuts down and stops the handlers of these runs, also those that have not begun.
+    pub(super) fn stop(&self, runs: impl IntoIterator<Item = RunId>) {
         let mut pages = self.pages();
-        let stopped: Vec<RunId> = pages.at_work_on(instance).collect();
-        for run in stopped {
+        for run in runs {
             *pages.stops.entry(run).or_default() += 1;
         }
     }

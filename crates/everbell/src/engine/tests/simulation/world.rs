@@ -21,7 +21,7 @@ use super::operator;
 use super::policies::policies;
 use crate::clock::Clock;
 use crate::engine::inflight::Stop;
-use crate::engine::{Claimer, Engine, Step, Wait};
+use crate::engine::{Claimer, Engine, Planner, Step, Wait};
 use crate::events::Events;
 use crate::testing::ManualClock;
 
@@ -72,6 +72,8 @@ struct Instance {
     engine: Engine,
     /// A claim whose answer is on its way.
     claim: Option<JoinHandle<StoreResult<Wait>>>,
+    /// A step of the planner, whose answer may be on its way.
+    plan: Option<JoinHandle<StoreResult<Wait>>>,
     /// Cut off from the database, while others are not.
     cut: Arc<AtomicBool>,
     clock: Arc<ManualClock>,
@@ -85,7 +87,9 @@ struct Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        self.claim.as_ref().inspect(|claim| claim.abort());
+        for under_way in [&self.claim, &self.plan].into_iter().flatten() {
+            under_way.abort();
+        }
     }
 }
 
@@ -164,7 +168,7 @@ impl World {
             }
             dice.one_in(odds).then(|| if dice.one_in(2) { FaultPoint::Before } else { FaultPoint::After })
         });
-        let store = store.keeping_back(late_answers(&clock, &self.faults, seed));
+        let store = store.keeping_back(late_answers(&clock, &self.faults, seed)).and_plans();
         let handlers = Handlers { clock: &clock, diary: &self.diary, store: &self.store, instance: number, seed };
         let targets = handlers.targets();
         let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as _, targets, options(), Events::new(Vec::new()));
@@ -172,6 +176,7 @@ impl World {
             number,
             engine,
             claim: None,
+            plan: None,
             cut,
             clock,
             offset,
@@ -286,7 +291,7 @@ impl World {
     async fn shut_down(&mut self) {
         let number = self.dice.below(self.instances.len());
         if let Some(instance) = self.instances[number].as_mut().filter(|instance| instance.frozen_until.is_none()) {
-            self.diary.stop(instance.number);
+            self.diary.stop(instance.engine.shared.inflight.working().into_iter().map(|(run, _)| run));
             instance.engine.shared.inflight.stop_all(&Stop::Shutdown);
             for _ in 0..30 {
                 tokio::task::yield_now().await;
@@ -318,7 +323,13 @@ impl World {
         if instance.frozen_until.is_none() {
             let engine = &mut instance.engine;
             let _may_fail = match which {
-                0..=2 => engine.planner.step().await,
+                0..=2 => {
+                    if instance.plan.as_ref().is_none_or(JoinHandle::is_finished) {
+                        let mut planner = Planner::new(&engine.shared);
+                        instance.plan = Some(tokio::spawn(async move { planner.step().await }));
+                    }
+                    return;
+                }
                 3..=5 => {
                     if instance.claim.as_ref().is_none_or(JoinHandle::is_finished) {
                         let mut claimer = Claimer::new(&engine.shared);
