@@ -3,6 +3,9 @@
 //!
 //! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need
 //! not wait for the leases of an instance whose process is certainly gone.
+//!
+//! Leases are times of day, and handlers of an instance that is cut off stop by their monotonic clock. So a step of the
+//! clock ends no lease: after one, the reaper waits for as long as a lease lasts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,15 +64,30 @@ impl Reaper {
         Ok(self.gone.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| *id).collect())
     }
 
-    async fn reap(&mut self, now: Timestamp) -> StoreResult<Wait> {
+    /// Returns how long no lease may be taken for over. `reached` is the monotonic time of the last answer.
+    fn patience(&mut self, reached: Duration) -> Duration {
+        let Shared { options, anchoring, .. } = &*self.shared;
+        let left = |since: Duration, patience: Duration| patience.saturating_sub(reached.saturating_sub(since));
+        // After a start or an outage, every live instance gets the time for a heartbeat.
+        let since = *self.reachable_since.get_or_insert(reached);
+        let after_outage = left(since, 2 * options.lease.heartbeat);
+        // After a step of the clock, leases that were renewed before it may look over while handlers are at work. Those of
+        // an instance that cannot renew its leases end with what was left of them.
+        let after_step = anchoring.last_step().map(|step| left(step, options.lease.duration));
+        after_outage.max(after_step.unwrap_or_default())
+    }
+
+    async fn reap(&mut self) -> StoreResult<Wait> {
         let shared = Arc::clone(&self.shared);
         let Shared { store, options, inflight, .. } = &*shared;
-        let expired = store.expired_leases(now, MAX_REAPED_RUNS).await?;
-        let reached = self.shared.clock.monotonic();
-        let since = *self.reachable_since.get_or_insert(reached);
-        // After a start, an outage or a step of the clock, every live instance gets the time for a heartbeat.
-        let since = since.max(self.shared.anchoring.last_step().unwrap_or_default());
-        let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
+        let expired = store.expired_leases(shared.now(), MAX_REAPED_RUNS).await?;
+        if !expired.is_empty() {
+            // The clock may have been set back since it was asked last: then every lease looks over.
+            shared.anchor().await?;
+        }
+        let now = shared.now();
+        let reached = shared.clock.monotonic();
+        let left = self.patience(reached);
         let mut over = if left.is_zero() { expired } else { Vec::new() };
         let dead = self.dead_neighbours(reached).await?;
         for instance in &dead {
@@ -162,7 +180,7 @@ impl Step for Reaper {
     const NAME: &'static str = "reaper";
 
     async fn step(&mut self) -> StoreResult<Wait> {
-        let waited = self.reap(self.shared.now()).await;
+        let waited = self.reap().await;
         if waited.is_err() {
             self.reachable_since = None;
         }
