@@ -161,9 +161,16 @@ impl Draft {
     /// Returns the edit that turns a definition into this draft, which was made from it. A schedule that is still the same
     /// is left alone, so a fixed rate keeps counting from where it counted.
     pub fn edit_of(&self, definition: &Definition, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
-        let edit = self.edit(now)?;
+        let edit = self.edit(self.anchor(definition, now))?;
         let spec = edit.spec.filter(|_| !self.has_schedule_of(&Draft::from_definition(definition)));
         Ok(Edit { spec, ..edit })
+    }
+
+    /// The time that a fixed rate counts from after an edit of a definition at `now`: the one that it counted from, if the
+    /// schedule could not be read any more and this draft repairs the rest of it; else `now`.
+    pub fn anchor(&self, definition: &Definition, now: Timestamp) -> Timestamp {
+        let kept = definition.spec.as_ref().err().and_then(|unreadable| unreadable.anchor);
+        kept.filter(|_| self.timing == Draft::from_definition(definition).timing).unwrap_or(now)
     }
 
     /// Checks every part, and returns every problem with the field as the API spells it.
@@ -193,9 +200,10 @@ impl Draft {
         })
     }
 
-    /// Everything of this draft, as the next version of a job that exists. A fixed rate counts from `now`.
-    pub fn edit(&self, now: Timestamp) -> Result<Edit, Vec<Invalid>> {
-        let Parts { key: _, target, payload, spec, policies } = self.parts(now)?;
+    /// Everything of this draft, as the next version of a job that exists. A fixed rate counts from `anchor`, see
+    /// [`Draft::anchor`].
+    pub fn edit(&self, anchor: Timestamp) -> Result<Edit, Vec<Invalid>> {
+        let Parts { key: _, target, payload, spec, policies } = self.parts(anchor)?;
         Ok(Edit {
             target: Some(target),
             payload: Some(payload),

@@ -71,6 +71,8 @@ pub struct Unschedulable {
     pub start_at: Option<Timestamp>,
     /// The stored time after which there are no slots.
     pub end_at: Option<Timestamp>,
+    /// The stored time that a fixed rate (`@every`) counts from. Other expressions do not need it.
+    pub anchor: Option<Timestamp>,
     /// Why it cannot be read.
     pub reason: String,
 }

@@ -239,18 +239,14 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
     Some(Transition { run_id: run.id, attempt: run.attempt, from: run.status, to, output: None })
 }
 
-/// Decides about a run that would wait for another attempt although its cancellation was asked for: it is canceled. The
-/// transition is from the pending status that the retry has left it in. `None` for a transition that ends the run, and for
-/// a lost attempt: its handler may still be at work, so the run keeps its place among those of its job until the backoff is
-/// over. Its next attempt is canceled before it begins; a second request to cancel the run while it waits is carried out
-/// at once.
+/// Decides about a run that would wait for another attempt although its cancellation was asked for: it is canceled, at the
+/// time at which its attempt ended; `now` is for an attempt that never began. The transition is from the pending status
+/// that the retry has left it in. `None` for a transition that ends the run.
 pub fn cancel_retry(retry: &Transition, by: &str, now: Timestamp) -> Option<Transition> {
-    let Next::Retry { failure, .. } = &retry.to else { return None };
-    if failure.code == FailureCode::LOST {
-        return None;
-    }
+    let Next::Retry { ended, .. } = &retry.to else { return None };
     let waiting = Settling::new(retry.run_id, RunStatus::Pending, retry.attempt, None);
-    settle(&waiting, Outcome::Canceled { by: by.to_owned() }, now)
+    let ended_at = ended.as_ref().map_or(now, |ended| ended.ended_at);
+    settle(&waiting, Outcome::Canceled { by: by.to_owned() }, ended_at)
 }
 
 /// A run that was stopped although nothing was wrong with it. Where the job allows it, others take it over at once, and

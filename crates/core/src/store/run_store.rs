@@ -42,8 +42,8 @@ verbs! {
         /// A failure adds one to the failures in a row of its job, a success sets them to none, in the order of the
         /// batch; neither is an edit, so the revision stays. The same run again in a batch is [`Recorded::LeaseLost`].
         /// A one-time job whose slot had its run, and that run ended, is retired. A retry is pending again, not held,
-        /// and keeps its attempt until it starts; if its cancellation was asked for, it is [`Recorded::Canceled`] at once,
-        /// unless its attempt was lost: see [`cancel_retry`](crate::settle::cancel_retry).
+        /// and keeps its attempt until it starts; if its cancellation was asked for, it is [`Recorded::Canceled`] at once:
+        /// see [`cancel_retry`](crate::settle::cancel_retry).
         async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
 
         /// Saves the output of runs so far, each guarded by run and attempt, and returns the runs whose output was

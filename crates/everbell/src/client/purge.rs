@@ -45,7 +45,7 @@ impl Jobs {
     pub async fn purge_by_key(&self, job: impl IntoJobRef) -> StoreResult<(JobKey, PurgedJob)> {
         let job = job.into_job_ref()?;
         if let Some(deed) = self.context.done_before().await? {
-            return deed.purged.ok_or_else(|| StoreError::not_found("job", name_of(&job)));
+            return deed.purged.ok_or_else(|| StoreError::Conflict { what: not_recorded(&job, deed.job.is_some()) });
         }
         let row = self.context.parts.store.get_job(&job).await?;
         let key = all_versions(&job, &row.job.definition.key)?;
@@ -65,11 +65,17 @@ impl Jobs {
     }
 }
 
-fn name_of(job: &JobRef) -> String {
-    match job {
+/// Says what is known of a request that was carried out before, and did not record what it deleted: an earlier release
+/// deleted the job, or the key was used for `another` request.
+fn not_recorded(job: &JobRef, another: bool) -> String {
+    if another {
+        return "this key was used for another request".to_owned();
+    }
+    let name = match job {
         JobRef::Key(key) | JobRef::Version(key, _) => key.to_string(),
         JobRef::Id(id) => id.to_string(),
-    }
+    };
+    format!("this request has deleted job `{name}` before; how many versions, runs and gaps it had was not recorded")
 }
 
 /// Facts about a job that may say something about people.

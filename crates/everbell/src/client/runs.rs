@@ -81,7 +81,7 @@ impl Runs {
     }
 
     /// Cancels a pending run at once, also one that waits for another attempt; asks the handler of a running one to stop. If
-    /// that attempt fails by itself meanwhile, the run is canceled instead of retried.
+    /// that attempt ends in another way, because its instance is lost for example, the run is canceled instead of retried.
     pub async fn cancel(&self, run: RunId) -> StoreResult<Canceled> {
         let Context { parts, actor, .. } = &self.context;
         let found = parts.store.get_run(run).await?;

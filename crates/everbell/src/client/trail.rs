@@ -46,9 +46,12 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
             }
             When::Once(at) => (format!("once {at}"), spec.zone().name()),
         },
-        Err(broken) => (broken.expression.clone().unwrap_or_else(|| "once".to_owned()), broken.timezone.as_str()),
+        Err(broken) => {
+            let once = || broken.run_at.map_or_else(|| "once".to_owned(), |at| format!("once {at}"));
+            (broken.expression.clone().unwrap_or_else(once), broken.timezone.as_str())
+        }
     };
-    let spec = job.spec.as_ref().ok();
+    let (dst, (start_at, end_at)) = (job.dst(), job.bounds());
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     let policies: Map<String, Value> =
         job.policies.changed().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
@@ -63,10 +66,10 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
         "payload": storable_text(job.payload.as_str(), MAX_TEXT_BYTES),
         "schedule": schedule,
         "timezone": timezone,
-        "dstGap": spec.map(|spec| spec.dst().gap.as_str()),
-        "dstFold": spec.map(|spec| spec.dst().fold.as_str()),
-        "startAt": time(spec.and_then(everbell_core::Spec::start_at)),
-        "endAt": time(spec.and_then(everbell_core::Spec::end_at)),
+        "dstGap": dst.gap.as_str(),
+        "dstFold": dst.fold.as_str(),
+        "startAt": time(start_at),
+        "endAt": time(end_at),
         "policies": policies,
         "description": storable_text(&job.description, MAX_TEXT_BYTES),
         "labels": job.labels,

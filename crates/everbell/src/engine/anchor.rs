@@ -51,7 +51,7 @@ impl Anchoring {
 
 impl Shared {
     /// Asks the database what time it is, and reports a step of its clock.
-    async fn anchor(&self) -> StoreResult<()> {
+    pub(super) async fn anchor(&self) -> StoreResult<()> {
         let Shared { clock, store, events, signals, anchoring, .. } = self;
         let asked = clock.monotonic();
         let step = clock.anchor(&**store).await?;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use everbell_core::settle::{Next, Transition};
+use everbell_core::settle::{Next, Transition, cancel_retry};
 use everbell_core::store::{Recorded, StoreError, StoreResult};
-use everbell_core::{Failure, FailureCode, Run, RunStatus};
+use everbell_core::{EarlierAttempt, Failure, FailureCode, RunStatus};
 use jiff::Timestamp;
 use tracing::error;
 
@@ -72,12 +72,13 @@ impl OutcomeGroup {
             let applied = match done.transition.as_ref().and_then(|_| answers.next()) {
                 Some(Recorded::Applied { .. }) => true,
                 Some(Recorded::Canceled { by }) => {
-                    if let Some(transition) = &mut done.transition {
-                        transition.to = canceled(&by, now);
-                    }
+                    done.transition = done.transition.and_then(|retry| cancel_retry(&retry, &by, now));
                     true
                 }
-                Some(Recorded::LeaseLost) if in_doubt => is_written(&self.shared, &done).await,
+                Some(Recorded::LeaseLost) if in_doubt => match &mut done.transition {
+                    Some(transition) => is_written(&self.shared, transition).await,
+                    None => false,
+                },
                 Some(Recorded::LeaseLost) | None => false,
             };
             self.shared.inflight.remove(done.attempt());
@@ -139,26 +140,31 @@ async fn follow_up(shared: &Arc<Shared>, done: Done, applied: bool) {
     }
 }
 
-/// The state of a run that was asked to stop, and is not tried again.
-fn canceled(by: &str, now: Timestamp) -> Next {
-    let failure = Some(Failure::canceled(by));
-    Next::Finish { status: RunStatus::Canceled, finished_at: now, failure, result: None }
-}
-
-/// Whether a transition was written although the answer to its commit was lost.
-async fn is_written(shared: &Shared, done: &Done) -> bool {
-    let Some(transition) = &done.transition else { return false };
-    let Ok(Run { attempt, status, finished_at, .. }) = shared.store.get_run(transition.run_id).await else {
-        return false;
-    };
+/// Whether a transition was written although the answer to its commit was lost. One to a retry becomes one to the end of a
+/// run that was asked to stop, which is canceled instead.
+async fn is_written(shared: &Shared, transition: &mut Transition) -> bool {
+    let Ok(run) = shared.store.get_run(transition.run_id).await else { return false };
+    let same_time = |one: Timestamp, other: Timestamp| one.as_microsecond() == other.as_microsecond();
     match &transition.to {
-        Next::Finish { status: wanted, finished_at: when, .. } => {
-            let same_time = finished_at.is_some_and(|at| at.as_microsecond() == when.as_microsecond());
-            attempt == transition.attempt && status == *wanted && same_time
+        Next::Finish { status, finished_at, .. } => {
+            run.attempt == transition.attempt
+                && run.status == *status
+                && run.finished_at.is_some_and(|at| same_time(at, *finished_at))
         }
-        // Another instance may have started it again by now, or it was asked to stop.
-        Next::Retry { .. } => {
-            attempt > transition.attempt || matches!(status, RunStatus::Pending | RunStatus::Canceled)
+        Next::Retry { ended, .. } => {
+            // It may have been started again by now, and it may have been reaped before.
+            let is_written = ended.as_ref().is_none_or(|ended| {
+                let is_this = |one: &EarlierAttempt| one.attempt == ended.attempt && one.code == ended.code;
+                run.earlier_attempts.iter().any(|one| is_this(one) && same_time(one.ended_at, ended.ended_at))
+            });
+            if is_written
+                && run.attempt == transition.attempt
+                && let (RunStatus::Canceled, Some(finished_at)) = (run.status, run.finished_at)
+            {
+                transition.to =
+                    Next::Finish { status: run.status, finished_at, failure: run.failure, result: run.result };
+            }
+            is_written
         }
     }
 }

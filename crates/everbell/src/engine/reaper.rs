@@ -3,6 +3,9 @@
 //!
 //! On a store that no instance can be cut off from, all instances are processes of one machine. There the reaper need
 //! not wait for the leases of an instance whose process is certainly gone.
+//!
+//! Leases are times of day, and handlers of an instance that is cut off stop by their monotonic clock. So a step of the
+//! clock ends no lease: after one, the reaper waits for as long as a lease lasts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,15 +64,30 @@ impl Reaper {
         Ok(self.gone.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| *id).collect())
     }
 
-    async fn reap(&mut self, now: Timestamp) -> StoreResult<Wait> {
+    /// Returns how long no lease may be taken for over. `reached` is the monotonic time of the last answer.
+    fn patience(&mut self, reached: Duration) -> Duration {
+        let Shared { options, anchoring, .. } = &*self.shared;
+        let left = |since: Duration, patience: Duration| patience.saturating_sub(reached.saturating_sub(since));
+        // After a start or an outage, every live instance gets the time for a heartbeat.
+        let since = *self.reachable_since.get_or_insert(reached);
+        let after_outage = left(since, 2 * options.lease.heartbeat);
+        // After a step of the clock, leases that were renewed before it may look over while handlers are at work. Those of
+        // an instance that cannot renew its leases end with what was left of them.
+        let after_step = anchoring.last_step().map(|step| left(step, options.lease.duration));
+        after_outage.max(after_step.unwrap_or_default())
+    }
+
+    async fn reap(&mut self) -> StoreResult<Wait> {
         let shared = Arc::clone(&self.shared);
         let Shared { store, options, inflight, .. } = &*shared;
-        let expired = store.expired_leases(now, MAX_REAPED_RUNS).await?;
-        let reached = self.shared.clock.monotonic();
-        let since = *self.reachable_since.get_or_insert(reached);
-        // After a start, an outage or a step of the clock, every live instance gets the time for a heartbeat.
-        let since = since.max(self.shared.anchoring.last_step().unwrap_or_default());
-        let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
+        let expired = store.expired_leases(shared.now(), MAX_REAPED_RUNS).await?;
+        if !expired.is_empty() {
+            // The clock may have been set back since it was asked last: then every lease looks over.
+            shared.anchor().await?;
+        }
+        let now = shared.now();
+        let reached = shared.clock.monotonic();
+        let left = self.patience(reached);
         let mut over = if left.is_zero() { expired } else { Vec::new() };
         let dead = self.dead_neighbours(reached).await?;
         for instance in &dead {
@@ -122,13 +140,16 @@ impl Reaper {
         let Shared { store, events, signals, .. } = &*self.shared;
         let recorded = store.record(lost, now).await?;
         for (transition, recorded) in lost.iter().zip(recorded) {
+            let run = store.get_run(transition.run_id).await.ok();
             let (consecutive_failures, retry_at) = match (recorded, &transition.to) {
                 (Recorded::LeaseLost, _) => continue,
                 (Recorded::Applied { .. }, Next::Retry { not_before, .. }) => (0, Some(*not_before)),
                 (Recorded::Applied { consecutive_failures }, Next::Finish { .. }) => (consecutive_failures, None),
-                (Recorded::Canceled { .. }, _) => (0, None),
+                (Recorded::Canceled { .. }, _) => {
+                    run.as_ref().inspect(|run| events.publish(finished(run)));
+                    continue;
+                }
             };
-            let run = store.get_run(transition.run_id).await.ok();
             events.publish(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of), retry_at });
             if let Some(at) = retry_at {
                 signals.claim_at(at);
@@ -143,6 +164,12 @@ impl Reaper {
         self.shared.signals.claim.notify_one();
         Ok(())
     }
+}
+
+/// The event about a run that has ended.
+fn finished(run: &Run) -> Event {
+    let (code, message) = run.failure.clone().map(|failure| (failure.code, failure.message)).unzip();
+    Event::Finished { run: info_of(run), status: run.status, code, message, took: run.duration().unwrap_or_default() }
 }
 
 /// `failureDetails` of a run that is lost: the end of its lease, and the instance that had it. The host is unknown if that
@@ -162,7 +189,7 @@ impl Step for Reaper {
     const NAME: &'static str = "reaper";
 
     async fn step(&mut self) -> StoreResult<Wait> {
-        let waited = self.reap(self.shared.now()).await;
+        let waited = self.reap().await;
         if waited.is_err() {
             self.reachable_since = None;
         }

@@ -8,7 +8,7 @@ use everbell::core::{Definition, JobId, Unschedulable, change};
 use everbell::testing::TestBell;
 use everbell::{Everbell, JobKey, JobStatus, Overlap, Payload, Schedule, StoreError, TypedTarget};
 
-use crate::given::nothing;
+use crate::given::{last_entry, nothing};
 
 async fn count(_: Payload<u64>) {}
 
@@ -103,21 +103,9 @@ async fn an_impossible_edit_is_refused_with_every_problem() {
     assert_eq!(test.jobs().get("a").await.unwrap().version(), 1);
 }
 
-#[tokio::test]
-async fn an_edit_that_repairs_a_schedule_keeps_its_bounds_and_its_rules_for_clock_changes() {
-    let test = given(job()).await;
+/// Adds the job `broken`, whose schedule cannot be read.
+async fn add_broken(test: &TestBell, broken: Unschedulable) {
     let model = (*test.jobs().get("a").await.unwrap().job.definition).clone();
-    let dst = Dst { gap: DstGap::Skip, fold: DstFold::Both };
-    let bounds = ["2027-02-01T00:00:00Z", "2030-01-01T00:00:00Z"].map(|at| at.parse().ok());
-    let broken = Unschedulable {
-        expression: Some("30 2 * * *".to_owned()),
-        timezone: "Mars/Base".to_owned(),
-        dst,
-        start_at: bounds[0],
-        end_at: bounds[1],
-        reason: "unknown time zone".to_owned(),
-        ..Unschedulable::default()
-    };
     let id = JobId::new(test.now(), [7; 10]);
     let definition = Definition { id, key: JobKey::new("broken").unwrap(), spec: Err(broken), ..model };
     let entry = AuditEntry {
@@ -133,7 +121,23 @@ async fn an_edit_that_repairs_a_schedule_keeps_its_bounds_and_its_rules_for_cloc
         origin: Origin::default(),
     };
     test.bell().store().create_job(&change::create(definition), &entry).await.unwrap();
+}
 
+#[tokio::test]
+async fn an_edit_that_repairs_a_schedule_keeps_its_bounds_and_its_rules_for_clock_changes() {
+    let test = given(job()).await;
+    let dst = Dst { gap: DstGap::Skip, fold: DstFold::Both };
+    let bounds = ["2027-02-01T00:00:00Z", "2030-01-01T00:00:00Z"].map(|at| at.parse().ok());
+    let broken = Unschedulable {
+        expression: Some("30 2 * * *".to_owned()),
+        timezone: "Mars/Base".to_owned(),
+        dst,
+        start_at: bounds[0],
+        end_at: bounds[1],
+        reason: "unknown time zone".to_owned(),
+        ..Unschedulable::default()
+    };
+    add_broken(&test, broken).await;
     let refused = test.jobs().edit("broken").description("new").await.unwrap_err().to_string();
     assert!(refused.contains("timezone") && refused.contains("Mars/Base"), "{refused}");
     let after = test.jobs().edit("broken").tz("Europe/Paris").await.unwrap();
@@ -141,4 +145,26 @@ async fn an_edit_that_repairs_a_schedule_keeps_its_bounds_and_its_rules_for_cloc
     assert_eq!((spec.zone().name(), spec.dst()), ("Europe/Paris", dst));
     assert_eq!([spec.start_at(), spec.end_at()], bounds);
     assert_eq!(after.next_run_at().unwrap().to_string(), "2027-02-01T01:30:00Z");
+    let told = last_entry(&**test.bell().store()).await;
+    assert!(told.contains(r#""timezone":"Mars/Base""#) && told.contains(r#""timezone":"Europe/Paris""#), "{told}");
+    for kept in ["dstGap", "dstFold", "startAt", "endAt", "schedule"] {
+        assert!(!told.contains(kept), "{kept} has not changed: {told}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_repairs_a_fixed_rate_leaves_it_where_it_counts_from() {
+    let test = given(job()).await;
+    let broken = Unschedulable {
+        expression: Some("@every 7h".to_owned()),
+        timezone: "Mars/Base".to_owned(),
+        anchor: "2026-12-31T20:00:00Z".parse().ok(),
+        reason: "unknown time zone".to_owned(),
+        ..Unschedulable::default()
+    };
+    add_broken(&test, broken).await;
+    let repaired = test.jobs().edit("broken").tz("Europe/Paris").await.unwrap();
+    assert_eq!(repaired.next_run_at().unwrap().to_string(), "2027-01-01T03:00:00Z");
+    let changed = test.jobs().edit("broken").cron("@every 5h").await.unwrap();
+    assert_eq!(changed.next_run_at().unwrap().to_string(), "2027-01-01T05:00:00Z", "another rate counts from now");
 }

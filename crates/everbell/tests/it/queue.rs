@@ -4,11 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell::client::EnqueueOutcome;
+use everbell::core::store::RequestKey;
 use everbell::testing::TestBell;
 use everbell::{
     Backoff, Event, Everbell, JobFilter, JobStatus, OnLost, Payload, RunError, RunStatus, Schedule, TypedTarget,
 };
+use everbell_store::testing::TestDatabase;
 use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
 
 use crate::given::{self, Manual, Real, Stored, at, daily, heard, nothing, on_every_store, page, time, trail, within};
 
@@ -113,6 +116,32 @@ async fn a_purge_is_told_without_the_payload(stored: Stored) {
     assert_eq!(told[..2], ["ana job.enqueue job:private", "ana job.replace job:private"]);
     assert!(told[2].starts_with("ana job.purge job:private (erasure) {") && told[2].contains("remind"), "{told:?}");
     assert!(jobs.purge("private").await.is_err());
+}
+
+#[tokio::test]
+async fn a_purge_that_is_repeated_with_its_key_says_that_it_was_done() {
+    let database = TestDatabase::create().await;
+    let bell = Everbell::builder().database(database.url()).target("nothing", nothing).build().await.unwrap();
+    bell.jobs().enqueue("nothing", &()).key("private").await.unwrap();
+    let request = RequestKey { key: "erasure-7".to_owned(), fingerprint: [7; 32] };
+    let jobs = bell.jobs().once(Some(&request));
+    let purged = jobs.purge("private").await.unwrap();
+    assert_eq!(jobs.purge("private").await.unwrap(), purged, "the same request gets the same answer");
+
+    // As a release wrote it that did not record what it deleted.
+    let pool = PgPool::connect(database.url()).await.unwrap();
+    let sql = "update everbell.requests set deed = (deed::jsonb - 'purged')::text";
+    assert_eq!(sqlx::raw_sql(sql).execute(&pool).await.unwrap().rows_affected(), 1);
+    let error = jobs.purge("private").await.unwrap_err();
+    assert!(error.is_conflict(), "{error:?}");
+    assert!(error.to_string().contains("this request has deleted job `private` before"), "{error}");
+
+    bell.jobs().enqueue("nothing", &()).key("other").at(bell.now() + Duration::from_hours(9)).await.unwrap();
+    let request = RequestKey { key: "retire-8".to_owned(), fingerprint: [8; 32] };
+    let jobs = bell.jobs().once(Some(&request));
+    jobs.retire("other").await.unwrap();
+    let error = jobs.purge("other").await.unwrap_err().to_string();
+    assert!(error.contains("this key was used for another request"), "{error}");
 }
 
 #[tokio::test]

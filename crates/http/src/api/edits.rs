@@ -73,7 +73,8 @@ async fn edit(request: &ApiRequest) -> Result<Edited, Problem> {
         let JobForm { draft, faults } = merged(request, &before).await?;
         refuse(faults)?;
         let refused = |problems| Problem::from(StoreError::from(first(problems)));
-        let mut edit = draft.edit(request.app.bell.now()).map_err(refused)?;
+        let anchor = draft.anchor(&before.job.definition, request.app.bell.now());
+        let mut edit = draft.edit(anchor).map_err(refused)?;
         if !definition::changes_timing(&request.body) && before.job.definition.spec.is_ok() {
             edit.spec = None;
         }

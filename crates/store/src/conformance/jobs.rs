@@ -184,6 +184,7 @@ pub async fn a_schedule_that_cannot_be_read_keeps_its_text(fresh: Fresh) {
         dst: Dst { gap: DstGap::Skip, fold: DstFold::Both },
         start_at: Some(at("01:00")),
         end_at: Some(at("2030-01-01T00:00:00Z")),
+        anchor: Some(at("00:20")),
         reason: "`Mars/Olympus_Mons` is not a time zone".to_owned(),
         ..Unschedulable::default()
     };
@@ -196,6 +197,7 @@ pub async fn a_schedule_that_cannot_be_read_keeps_its_text(fresh: Fresh) {
     assert!(!broken.reason.is_empty());
     assert_eq!(broken.dst, Dst { gap: DstGap::Skip, fold: DstFold::Both });
     assert_eq!((broken.start_at, broken.end_at), (Some(at("01:00")), Some(at("2030-01-01T00:00:00Z"))));
+    assert_eq!(broken.anchor, Some(at("00:20")));
     assert_eq!(
         read.timer.unwrap().next_run_at,
         Some(at("09:00")),

@@ -31,9 +31,9 @@ impl State {
                 active.run.failure = Some(failure.clone());
                 active.run.next_attempt_at = Some(active.available_at);
                 if let Some(by) = active.run.cancel_by.clone()
-                    && cancel_retry(transition, &by, now).is_some()
+                    && let Some(canceled) = cancel_retry(transition, &by, now)
                 {
-                    self.cancel(*run_id, &by, now);
+                    self.record_one(&canceled, now);
                     return Recorded::Canceled { by };
                 }
             }

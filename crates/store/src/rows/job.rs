@@ -119,6 +119,7 @@ impl JobColumns {
             },
             start_at: self.start_at.map(Into::into),
             end_at: self.end_at.map(Into::into),
+            anchor: self.cron_expression.as_ref().map(|_| self.anchor_at.into()),
             reason,
         }
     }
@@ -164,11 +165,13 @@ impl JobValues {
             },
             Err(broken) => unreadable(broken),
         };
-        let spec = definition.spec.as_ref().ok();
-        let anchor = spec.and_then(|spec| match spec.when() {
-            When::Every { anchor, .. } => Some(*anchor),
-            _ => None,
-        });
+        let anchor = match &definition.spec {
+            Ok(spec) => match spec.when() {
+                When::Every { anchor, .. } => Some(*anchor),
+                When::Cron(_) | When::Once(_) => None,
+            },
+            Err(broken) => broken.anchor,
+        };
         let (dst, (start_at, end_at)) = (definition.dst(), definition.bounds());
         let pause = state.pause.as_ref();
         let columns = JobColumns {

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use everbell_core::FailureCode;
 use everbell_core::store::{AccessStore, ClusterStore};
+use everbell_core::{FailureCode, OnLost, PolicyValues, Target};
 
-use super::lab::{Lab, at, job, with};
+use super::lab::{Lab, action, at, job, with};
 use crate::clock::DatabaseClock;
 use crate::clock::tests::Machine;
 use crate::engine::{Engine, Shared, Step, Wait};
+use crate::targets::TargetOptions;
 
 const FAR_AHEAD: &str = "2027-12-20T00:30:00Z";
 
@@ -27,14 +28,68 @@ async fn a_step_forward_leaves_living_runs_to_their_instance() {
     lab.clock.step_to(at("01:15"));
     // The clock of a lab is shared, and only the other instance has noticed.
     other.anchor.step().await.unwrap();
-    assert_eq!(other.reaper.step().await.unwrap(), Wait::For(Duration::from_secs(10)));
+    assert_eq!(other.reaper.step().await.unwrap(), Wait::For(Duration::from_mins(1)));
     assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
     assert_eq!(lab.store.list_instances().await.unwrap().len(), 1, "and it is not forgotten");
     lab.set("01:15:05");
     lab.engine.heartbeat.step().await.unwrap();
-    lab.set("01:15:11");
+    lab.set("01:16");
     other.reaper.step().await.unwrap();
     assert_eq!(lab.runs("long").await, ["01:00:00 running"], "its lease was extended meanwhile");
+}
+
+/// A handler of an instance that is cut off goes on for 55 s after its last heartbeat, whatever the time of day is. A run that
+/// is ended earlier lets the next one of its job begin beside it.
+#[tokio::test]
+async fn a_step_forward_takes_no_run_from_an_instance_that_is_cut_off_while_its_handler_may_be_at_work() {
+    for policies in
+        [(|_| {}) as fn(&mut PolicyValues), |values| (values.on_lost, values.max_attempts) = (OnLost::Retry, 2)]
+    {
+        let mut lab = Lab::with_targets(|targets, _| {
+            let deaf = |_| std::future::pending();
+            targets.add(Target::new("deaf").unwrap(), action(deaf), TargetOptions::default());
+        });
+        lab.store.set_can_partition(true);
+        lab.create(with(job("long", "0 * * * *", "deaf"), policies)).await;
+        let mut other = lab.engine_beside();
+        other.reaper.step().await.unwrap();
+        lab.turn_at("01:00").await;
+        lab.engine.heartbeat.step().await.unwrap();
+        lab.clock.step_to(at("02:30"));
+        other.anchor.step().await.unwrap();
+        let mut second = 0;
+        while lab.engine.shared.inflight.is_working() {
+            other.reaper.step().await.unwrap();
+            assert_eq!(lab.runs("long").await, ["01:00:00 running"], "after {second} s");
+            second += 1;
+            lab.clock.set(at("02:30") + Duration::from_secs(second));
+            lab.settle().await;
+        }
+        assert_eq!(second, 55, "it was stopped by its own clock");
+        lab.set("02:31");
+        other.reaper.step().await.unwrap();
+        assert_ne!(lab.runs("long").await[0], "01:00:00 running", "then its lease is over");
+    }
+}
+
+#[tokio::test]
+async fn a_reaper_that_missed_a_step_back_takes_no_run() {
+    let mut lab = Lab::new();
+    lab.create(job("long", "0 * * * *", "wait")).await;
+    let machine = Machine::default();
+    lab.store.set_now(at("01:00"));
+    let clock = Arc::new(DatabaseClock::start_on(machine.clone(), &*lab.store).await.unwrap());
+    let Shared { targets, options, events, .. } = &*lab.engine.shared;
+    let mut frozen = Engine::new(Arc::clone(&lab.store) as _, clock, targets.clone(), options.clone(), events.clone());
+    frozen.anchor.step().await.unwrap();
+    frozen.reaper.step().await.unwrap();
+    // It stands still for two minutes, in which the database's clock is set back by one.
+    lab.turn_at("01:00").await;
+    lab.engine.heartbeat.step().await.unwrap();
+    machine.monotonic.store(120, Ordering::Relaxed);
+    lab.store.set_now(at("01:00:30"));
+    frozen.reaper.step().await.unwrap();
+    assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
 }
 
 #[tokio::test]

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use everbell_core::change;
 use everbell_core::plan::{Missed, RunNow};
-use everbell_core::store::{ClusterStore, JobStore};
-use everbell_core::{Backoff, CatchUp, JobStatus, Overlap, Pause, RunId, Unschedulable};
+use everbell_core::store::{Canceled, ClusterStore, JobStore, RunStore};
+use everbell_core::{Backoff, CatchUp, JobStatus, Overlap, Pause, RunId, RunStatus, Unschedulable};
 use everbell_store::conformance::faults::Faulty;
 use everbell_store::memory::FaultPoint;
 
 use super::lab::{Lab, action, at, entry, error, job, ok, tail, with};
 use crate::engine::{Engine, Step, Wait};
+use crate::events::Event;
 use crate::targets::TargetOptions;
 
 #[tokio::test]
@@ -293,6 +294,39 @@ async fn outcomes_wait_for_the_database_and_are_recorded_once() {
         assert!(lab.engine.shared.inflight.is_empty());
         assert_eq!(lab.runs("hourly").await, ["01:00:00 succeeded"]);
         assert_eq!(lab.heard(), ["Fired", "Started", "Finished"], "{point:?}");
+    }
+}
+
+/// Its handler fails at 01:00, and its cancellation is asked for before that is written at 01:00:05.
+#[tokio::test]
+async fn a_run_that_is_canceled_instead_of_retried_is_reported_so_even_if_the_answer_was_lost() {
+    for lost_answer in [false, true] {
+        let mut lab = Lab::new();
+        lab.create(with(job("hourly", "0 * * * *", "fail"), |values| values.max_attempts = 3)).await;
+        lab.set("01:00");
+        lab.engine.planner.step().await.unwrap();
+        lab.engine.claimer.step().await.unwrap();
+        lab.settle().await;
+        let id = lab.records("hourly").await[0].id;
+        lab.set("01:00:05");
+        let asked = lab.store.cancel_run(id, "ana", at("01:00:05"), &entry("run.cancel", at("01:00:05"))).await;
+        assert_eq!(asked.unwrap(), Canceled::Requested);
+        lab.heard();
+        if lost_answer {
+            lab.store.fail_next(FaultPoint::After);
+            assert!(lab.engine.recorder.step().await.unwrap_err().is_transient());
+        }
+        lab.engine.recorder.step().await.unwrap();
+        let mut told = Vec::new();
+        while let Ok(event) = lab.events.try_recv() {
+            told.push(match &*event {
+                Event::Finished { status, took, .. } => format!("{status} after {took:?}"),
+                other => format!("{other:?}"),
+            });
+        }
+        assert_eq!(told, ["canceled after 0ns"], "lost answer: {lost_answer}");
+        let run = lab.records("hourly").await.remove(0);
+        assert_eq!((run.status, run.finished_at), (RunStatus::Canceled, Some(at("01:00"))), "when its handler ended");
     }
 }
 

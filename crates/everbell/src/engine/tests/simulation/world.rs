@@ -108,6 +108,9 @@ pub(super) struct World {
     since_step: SignedDuration,
 }
 
+/// The last of the numbers from which a step is chosen.
+const REAPER: usize = 11;
+
 /// Whether calls of the store fail.
 #[derive(Default)]
 pub(super) struct Faults {
@@ -313,10 +316,11 @@ impl World {
     /// Some loop of some instance takes a step; an error is what it lives with.
     async fn step(&mut self) {
         let number = self.dice.below(self.instances.len());
-        let which = self.dice.below(12);
-        // Its own loop asks once a second.
+        let which = self.dice.below(REAPER + 1);
+        // Its own loop asks once a second, and the reaper before it ends runs.
         let is_late = |instance: &Instance| !instance.unnoticed.is_zero();
-        if self.since_step > SignedDuration::from_secs(1) && self.instances[number].as_ref().is_some_and(is_late) {
+        let asks = self.since_step > SignedDuration::from_secs(1) || which == REAPER;
+        if asks && self.instances[number].as_ref().is_some_and(is_late) {
             self.anchor(number).await;
         }
         let Some(instance) = &mut self.instances[number] else { return };
