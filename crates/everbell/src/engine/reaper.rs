@@ -31,6 +31,8 @@ pub(crate) struct Reaper {
     shared: Arc<Shared>,
     /// Since when the database answers without a failure in between, by the monotonic clock.
     reachable_since: Option<Duration>,
+    /// When it last read all leases, by the monotonic clock.
+    looked_at: Option<Duration>,
     /// Instances whose processes are gone, and when that was noticed by the monotonic clock.
     gone: BTreeMap<InstanceId, Duration>,
 }
@@ -38,12 +40,16 @@ pub(crate) struct Reaper {
 /// The supervisor of a killed server gets five seconds to end its programs: until then its runs may still be at work.
 const PROGRAMS_END_WITHIN: Duration = Duration::from_secs(6);
 
+/// The heartbeats after which all leases are read although no lease of an instance has lapsed: there may be a run of an
+/// instance that ended before its first heartbeat.
+const LOOK_EVERY_BEATS: u32 = 12;
+
 /// How often to look while there is such an instance.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Reaper {
     pub(super) fn new(shared: &Arc<Shared>) -> Reaper {
-        Reaper { shared: Arc::clone(shared), reachable_since: None, gone: BTreeMap::new() }
+        Reaper { shared: Arc::clone(shared), reachable_since: None, looked_at: None, gone: BTreeMap::new() }
     }
 
     /// Instances whose processes on this machine are gone for so long that nothing of them is at work any more.
@@ -61,15 +67,34 @@ impl Reaper {
         Ok(self.gone.iter().filter(|(_, since)| is_over(since)).map(|(id, _)| *id).collect())
     }
 
+    /// How long every live instance still has for a heartbeat after a start, an outage or a step of the clock.
+    fn patience(&mut self, reached: Duration) -> Duration {
+        let Shared { options, anchoring, last_beat, .. } = &*self.shared;
+        let since = *self.reachable_since.get_or_insert(reached);
+        let others = [anchoring.last_step(), last_beat.restored_at(reached)];
+        let since = others.into_iter().flatten().fold(since, Duration::max);
+        (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since))
+    }
+
+    /// Whether no lease can have ended: the last heartbeat saw all others alive, and all leases were read not long ago.
+    fn may_rest(&self, now: Duration) -> bool {
+        let heartbeat = self.shared.options.lease.heartbeat;
+        let has_looked = self.looked_at.is_some_and(|at| now.saturating_sub(at) < LOOK_EVERY_BEATS * heartbeat);
+        has_looked && self.shared.last_beat.saw_all_alive(now, 2 * heartbeat)
+    }
+
     async fn reap(&mut self, now: Timestamp) -> StoreResult<Wait> {
         let shared = Arc::clone(&self.shared);
         let Shared { store, options, inflight, .. } = &*shared;
-        let expired = store.expired_leases(now, MAX_REAPED_RUNS).await?;
-        let reached = self.shared.clock.monotonic();
-        let since = *self.reachable_since.get_or_insert(reached);
-        // After a start, an outage or a step of the clock, every live instance gets the time for a heartbeat.
-        let since = since.max(self.shared.anchoring.last_step().unwrap_or_default());
-        let left = (2 * options.lease.heartbeat).saturating_sub(reached.saturating_sub(since));
+        let begun = shared.clock.monotonic();
+        let looks = !self.may_rest(begun);
+        let expired = if looks { store.expired_leases(now, MAX_REAPED_RUNS).await? } else { Vec::new() };
+        let reached = shared.clock.monotonic();
+        let left = self.patience(reached);
+        if looks {
+            // Until the others had their time, what it saw decides nothing.
+            self.looked_at = left.is_zero().then_some(begun);
+        }
         let mut over = if left.is_zero() { expired } else { Vec::new() };
         let dead = self.dead_neighbours(reached).await?;
         for instance in &dead {
@@ -87,7 +112,7 @@ impl Reaper {
             }
         }
         // No instance is forgotten before that either: a step of the clock makes every heartbeat look old.
-        if left.is_zero() {
+        if left.is_zero() && looks {
             store.remove_instances(earlier(now, FORGET_AFTER_LEASES * options.lease.duration)).await?;
         }
         let full = found >= MAX_REAPED_RUNS as usize && !lost.is_empty();
@@ -169,7 +194,7 @@ impl Step for Reaper {
         waited
     }
 
-    fn signal(_: &Shared) -> Option<&Notify> {
-        None
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.reap)
     }
 }

@@ -1,7 +1,7 @@
-//! The cases about declarations, orgs, lost runs, pauses, purges, queues, races, versions and sessions, for the list of all
+//! The cases about declarations, orgs, leases of instances, lost runs, pauses, purges, queues, races, versions and sessions, for the list of all
 //! cases.
 
-/// Adds the cases about declarations, orgs, lost runs, pauses, purges, queues, races, versions and sessions to those that it is
+/// Adds the cases about declarations, orgs, leases of instances, lost runs, pauses, purges, queues, races, versions and sessions to those that it is
 /// given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
@@ -14,6 +14,19 @@ macro_rules! conformance_cases_of_orgs {
                 a_job_that_nobody_declares_has_no_declaration,
                 a_release_that_was_replaced_waits_while_the_other_is_running,
                 programs_and_sources_have_releases_of_their_own,
+            }
+            instance_leases {
+                a_heartbeat_renews_the_lease_on_every_run_of_its_instance,
+                the_later_lease_of_a_run_and_its_instance_counts,
+                a_late_heartbeat_never_shortens_the_lease_of_an_instance,
+                a_lost_run_is_a_loss_of_its_runner,
+                a_heartbeat_reports_which_runs_to_cancel,
+                a_lost_run_that_was_to_be_canceled_is_not_reported_to_its_old_runner,
+                an_instance_is_new_until_it_is_known,
+                a_heartbeat_notices_that_the_lease_of_another_instance_has_ended,
+                runs_of_an_instance_without_a_lease_count_by_their_own,
+                the_runs_that_an_instance_holds_are_listed_however_old_their_leases_are,
+                an_instance_that_holds_runs_is_known_until_they_are_settled,
             }
             lost_runs {
                 earlier_attempts_are_remembered_in_their_order,
@@ -113,6 +126,7 @@ macro_rules! conformance_cases_of_orgs {
                 a_paused_job_comes_back_and_stays_paused,
                 timers_come_back_in_bounded_steps,
                 who_died_in_a_false_future_is_noticed,
+                the_lease_of_an_instance_from_a_false_future_is_shortened,
                 the_trusted_time_is_remembered_and_may_go_back,
                 the_youngest_entry_is_known,
             }

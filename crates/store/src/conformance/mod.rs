@@ -45,6 +45,7 @@ pub mod orgs;
 pub mod planning;
 pub mod planning_effects;
 
+pub mod instance_leases;
 pub mod leases;
 pub mod lost_runs;
 pub mod outputs;
