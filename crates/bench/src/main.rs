@@ -27,6 +27,7 @@ usage: cargo run -p everbell-bench --release -- WHAT
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
   engine  the whole engine: drain, fire lag, idle cost, start with many timers, jobs that are enqueued; --quick for a
           short look, and only some of it: drain, lag, idle, start, queue
+  heartbeat  a heartbeat of an instance that holds 1 run and 10,000
   orgs    one job for up to 1,000,000 orgs: making their timers, and firing 10,000 that are due in the same second;
           --quick for fewer, only some of it: --postgres or --sqlite
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in
@@ -48,6 +49,12 @@ fn main() -> ExitCode {
         ["cron"] => cron::run(),
         ["engine", rest @ ..] => {
             if let Err(reason) = engine::run(rest) {
+                eprintln!("error: {reason}");
+                return ExitCode::FAILURE;
+            }
+        }
+        ["heartbeat"] => {
+            if let Err(reason) = store::heartbeat::run() {
                 eprintln!("error: {reason}");
                 return ExitCode::FAILURE;
             }

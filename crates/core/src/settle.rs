@@ -178,6 +178,15 @@ impl Transition {
         Transition { output: end_of_output(output), ..self }
     }
 
+    /// Whether it takes the run from an instance that may still be at work on it, which has to notice.
+    pub fn is_lost(&self) -> bool {
+        match &self.to {
+            Next::Finish { failure, .. } => failure.as_ref().is_some_and(|failure| failure.code == FailureCode::LOST),
+            // A claim that never started is given back by its own instance.
+            Next::Retry { failure, ended, .. } => failure.code == FailureCode::LOST && ended.is_some(),
+        }
+    }
+
     /// With another time at which the attempt ended. The time of the next attempt stays.
     #[must_use]
     pub fn finished_at(mut self, at: Timestamp) -> Transition {

@@ -59,29 +59,27 @@ impl Lease {
     }
 
     /// Resolves when the handler has to stop.
-    pub(crate) async fn must_stop(&mut self) {
+    pub(crate) async fn must_stop(&self) {
         self.passed(self.terms.fence_after()).await;
     }
 
     /// Resolves when the handler has to be gone.
-    pub(crate) async fn must_be_gone(&mut self) {
+    pub(crate) async fn must_be_gone(&self) {
         self.passed(self.terms.gone_after()).await;
     }
 
-    async fn passed(&mut self, after: Duration) {
+    async fn passed(&self, after: Duration) {
         if !self.stops {
             std::future::pending::<()>().await;
         }
-        let clock = Arc::clone(&self.clock);
+        // A renewal only moves the end, so it need not wake anything: a heartbeat that renews thousands of leases would
+        // wake thousands of tasks.
         loop {
             let left = self.left(after);
             if left.is_zero() {
                 return;
             }
-            tokio::select! {
-                () = clock.sleep(left) => {}
-                () = self.renewed() => {}
-            }
+            self.clock.sleep(left).await;
         }
     }
 

@@ -6,6 +6,7 @@
 //! policy, no broken row, no lost connection, no wake-up.
 #![allow(clippy::cast_precision_loss, reason = "counts of runs are far below 2^52")]
 
+pub(crate) mod heartbeat;
 mod options;
 mod plain;
 mod rate;

@@ -56,7 +56,7 @@ where
     Ok(total)
 }
 
-async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
+pub(super) async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
     let targets = [Target::new("noop")?];
     let decide = |due: &Due, now: Timestamp| {
         let seen = PlanContext { active: &due.active, upstream_succeeded_at: None, org_spec: None };

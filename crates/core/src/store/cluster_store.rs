@@ -5,8 +5,8 @@ use jiff::Timestamp;
 
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
 use super::{
-    AuditEntry, ClockTrace, Counts, Instance, LeaseReport, PruneBefore, Pruned, Rearmed, StoreResult, StoreStatus,
-    Wakeup,
+    AuditEntry, Beat, ClockTrace, Counts, Instance, LeaseReport, PruneBefore, Pruned, Rearmed, StoreResult,
+    StoreStatus, Wakeup,
 };
 use crate::ids::{App, InstanceId};
 use crate::job::Source;
@@ -29,14 +29,19 @@ verbs! {
         /// How many jobs, active runs and due timers there are. Reads no history, so it may be asked every few seconds.
         async fn counts(&self, now: Timestamp) -> StoreResult<Counts>;
 
-        /// Records that the instance is alive, and its description. Returns whether it is asked to drain.
-        async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool>;
+        /// Records that the instance is alive, and its description, and renews its lease until `lease_until`. The lease
+        /// of an instance covers every run that it holds: a run is held until the later of its own lease, which the
+        /// claim granted, and that of its instance. No lease becomes shorter: an abandoned request may arrive late.
+        ///
+        /// `None` renews no lease. The runs of an instance that never had one, or that is not known, count by their own.
+        async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat>;
 
         /// Lists all known instances, oldest first. Leaves out those that cannot be read: the next heartbeat rewrites
         /// them, or they are forgotten.
         async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
 
-        /// Forgets an instance that has ended in good order.
+        /// Forgets an instance that has ended in good order. One that still holds runs stays known until they are
+        /// settled.
         async fn leave(&self, instance: InstanceId) -> StoreResult<()>;
 
         /// Asks an instance to take no more work, or to take work again.
@@ -58,12 +63,16 @@ verbs! {
         /// Notes that an instance of this release is running at `now`, as [`Releases::see`] does.
         async fn see_release(&self, source: Source, app: &App, release: &ReleaseId, now: Timestamp) -> StoreResult<()>;
 
-        /// Removes instances that sent no heartbeat since `before`.
+        /// Removes instances that sent no heartbeat since `before`, except for those that still hold runs.
         async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64>;
 
-        /// Extends every lease of the instance that has not expired at `now`. Returns the runs that it still holds, and
-        /// which of them are to be stopped. A run that is missing from the answer is lost. No lease becomes shorter: an
-        /// abandoned request may arrive late.
+        /// Returns the runs that the instance still holds, by id, and which of them are to be stopped. A run that is
+        /// missing from the answer is lost.
+        async fn held_runs(&self, instance: InstanceId) -> StoreResult<Vec<LeaseReport>>;
+
+        /// Like [`held_runs`](Self::held_runs), and extends the own lease of each of them that is still held at `now`;
+        /// the others are left out. Only for neighbours of a release that does not know the leases of instances. No
+        /// lease becomes shorter.
         async fn extend_leases(
             &self,
             instance: InstanceId,
@@ -71,7 +80,8 @@ verbs! {
             until: Timestamp,
         ) -> StoreResult<Vec<LeaseReport>>;
 
-        /// Running runs whose lease ended before `now`, oldest first.
+        /// Running runs whose own lease and that of whose instance ended before `now`, oldest first. It may read every
+        /// active run, so it is asked when a heartbeat reports a lapsed lease, and seldom otherwise.
         async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>>;
 
         /// Running runs that are leased to this instance, by id: for one that is known to be dead.

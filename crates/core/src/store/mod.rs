@@ -26,6 +26,7 @@ mod org_store;
 mod run_store;
 
 mod answers;
+mod beat;
 mod deed;
 mod deleted;
 mod error;
@@ -51,6 +52,7 @@ pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
     Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
+pub use beat::Beat;
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};

@@ -101,7 +101,7 @@ async fn supervise(
     shared: &Shared,
     claim: Claim,
     served: &Served,
-    Orders { mut asked, mut lease }: Orders,
+    Orders { mut asked, lease }: Orders,
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);

@@ -1,11 +1,14 @@
 //! The heartbeat: this instance lives, and keeps the leases of its runs. What it hears in return stops handlers.
+//!
+//! One row is written, however many runs are held: the lease of the instance covers them all. Which runs those are is
+//! compared with the store only if there is a sign that they may differ.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::settle::{Next, Transition};
-use everbell_core::store::{LeaseReport, Recorded, StoreResult};
+use everbell_core::store::{Beat, LeaseReport, Recorded, StoreResult};
 use everbell_core::{Failure, FailureCode, RunStatus};
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -19,13 +22,20 @@ use crate::events::Event;
 /// Heartbeats that a signal asks for are at least so far apart.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
+/// The heartbeats after which this instance compares the runs that it holds with those that the store knows, whatever it
+/// heard. Everything that makes a difference is noticed at once by other signs; this is for signs that nobody thought of.
+const COMPARE_EVERY_BEATS: u32 = 12;
+
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     shared: Arc<Shared>,
-    /// When the leases were last extended.
+    /// When the lease was last renewed.
     last: Option<Timestamp>,
     /// When that was, by the monotonic clock.
     beat_at: Option<Duration>,
+    /// When the runs were last compared, by the monotonic clock, and the losses of this instance by then; `None` if they have
+    /// to be compared with the next heartbeat.
+    compared: Option<(Duration, u64)>,
     /// Runs that are leased to this instance and not known here, as of the last time, with the claim that had begun last when
     /// they were reported first.
     unknown: BTreeMap<Attempt, u64>,
@@ -33,28 +43,62 @@ pub(crate) struct Heartbeat {
 
 impl Heartbeat {
     pub(super) fn new(shared: &Arc<Shared>) -> Heartbeat {
-        Heartbeat { shared: Arc::clone(shared), last: None, beat_at: None, unknown: BTreeMap::new() }
+        Heartbeat { shared: Arc::clone(shared), last: None, beat_at: None, compared: None, unknown: BTreeMap::new() }
     }
 
-    /// Writes that this instance is alive, and extends its leases.
+    /// Writes that this instance is alive, which renews the lease on every run that it holds, and stops handlers whose
+    /// runs are lost or canceled. `sent` is the monotonic time, read before `now`.
     async fn beat(&mut self, now: Timestamp, sent: Duration) -> StoreResult<()> {
-        let draining = self.shared.store.heartbeat(&self.shared.instance(now)).await?;
-        self.shared.set_draining(draining);
-        self.shared.claims.take_dropped();
-        self.extend(now, sent).await
+        let shared = Arc::clone(&self.shared);
+        let Shared { store, options, inflight, claims, last_beat, signals, .. } = &*shared;
+        let until = later(now, options.lease.duration);
+        let beat = store.heartbeat(&shared.instance(now), Some(until)).await?;
+        shared.set_draining(beat.draining);
+        let may_have_lapsed = beat.has_lapsed || beat.has_unleased;
+        last_beat.note(sent, may_have_lapsed);
+        if may_have_lapsed {
+            signals.reap.notify_one();
+        }
+        let was_dropped = claims.take_dropped();
+        if was_dropped || self.must_compare(&beat, sent) {
+            // Until it has succeeded.
+            self.compared = None;
+            self.compare(&beat, now, until, sent).await?;
+            self.compared = Some((sent, beat.losses));
+        } else {
+            inflight.renew_all(sent);
+        }
+        self.last = Some(now);
+        for (report, by) in beat.to_cancel.iter().filter_map(|report| Some((report, report.cancel_by.as_ref()?))) {
+            inflight.stop((report.run, report.attempt), &Stop::Canceled { by: by.clone() });
+        }
+        Ok(())
     }
 
-    /// Extends the leases, stops handlers whose runs are lost or canceled, and returns runs that are unknown here.
-    /// `sent` is the monotonic time, read before `now`.
-    async fn extend(&mut self, now: Timestamp, sent: Duration) -> StoreResult<()> {
-        let Shared { store, inflight, options, .. } = &*self.shared;
+    /// Whether the runs that this instance holds may be others than those that the store knows.
+    fn must_compare(&self, beat: &Beat, sent: Duration) -> bool {
+        let lease = &self.shared.options.lease;
+        let since = |at: Duration| sent.saturating_sub(at);
+        let is_compared = self
+            .compared
+            .is_some_and(|(at, losses)| losses == beat.losses && since(at) < COMPARE_EVERY_BEATS * lease.heartbeat);
+        let is_late = self.beat_at.is_none_or(|at| since(at) > lease.fence_after());
+        !is_compared || is_late || beat.is_new || beat.has_unleased || !self.unknown.is_empty()
+    }
+
+    /// Compares the runs that this instance holds with those that the store knows: stops handlers whose runs are lost or
+    /// canceled, and returns runs that are unknown here.
+    async fn compare(&mut self, beat: &Beat, now: Timestamp, until: Timestamp, sent: Duration) -> StoreResult<()> {
+        let Shared { store, inflight, instance, .. } = &*self.shared;
         let held = inflight.attempts();
-        // After an outage, leases may have expired that no other instance took. They are still ours, so those count
-        // that were valid at the last extension.
-        let since = self.last.unwrap_or(now).min(now);
-        let until = later(now, options.lease.duration);
-        let reports = store.extend_leases(self.shared.instance, since, until).await?;
-        self.last = Some(now);
+        let reports = if beat.has_unleased {
+            // After an outage, leases may have expired that no other instance took. They are still ours, so those count
+            // that were valid at the last heartbeat.
+            let since = self.last.unwrap_or(now).min(now);
+            store.extend_leases(*instance, since, until).await?
+        } else {
+            store.held_runs(*instance).await?
+        };
         let reported: BTreeSet<Attempt> = reports.iter().map(|report| (report.run, report.attempt)).collect();
         inflight.renew(reported.iter().copied(), sent);
         for attempt in held.iter().filter(|attempt| !reported.contains(attempt)) {
@@ -122,6 +166,9 @@ impl Step for Heartbeat {
         }
         let written = self.beat(now, begun).await;
         let error = written.as_ref().err().map(ToString::to_string);
+        if error.is_some() {
+            self.shared.last_beat.note_failure();
+        }
         self.shared.events.publish(Event::Heartbeat { begun, error });
         written?;
         self.beat_at = Some(begun);

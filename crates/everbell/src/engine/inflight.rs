@@ -71,6 +71,15 @@ pub(super) struct Begun {
 }
 
 impl Entry {
+    /// Requests may be answered in another order than they were sent.
+    fn renew(&self, sent: Duration) {
+        self.renewed.send_if_modified(|renewed| {
+            let is_later = sent > *renewed;
+            *renewed = sent.max(*renewed);
+            is_later
+        });
+    }
+
     /// The first reason counts.
     fn ask(&self, why: &Stop) -> bool {
         self.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why.clone()).is_none())
@@ -209,15 +218,19 @@ impl Inflight {
         Begun { asked, renewed }
     }
 
+    /// The lease of this instance, and with it that of every run, was renewed by a request that was sent at `sent`. A run
+    /// that was claimed later keeps its later time.
+    pub(super) fn renew_all(&self, sent: Duration) {
+        for entry in self.runs().values() {
+            entry.renew(sent);
+        }
+    }
+
     /// Leases were renewed by a request that was sent at `sent`.
     pub(super) fn renew(&self, attempts: impl IntoIterator<Item = Attempt>, sent: Duration) {
         let runs = self.runs();
         for entry in attempts.into_iter().filter_map(|attempt| runs.entries.get(&attempt)) {
-            entry.renewed.send_if_modified(|renewed| {
-                let is_later = sent > *renewed;
-                *renewed = sent.max(*renewed);
-                is_later
-            });
+            entry.renew(sent);
         }
     }
 

@@ -17,6 +17,7 @@ mod drive;
 mod executor;
 mod heartbeat;
 mod inflight;
+mod last_beat;
 mod options;
 mod outage;
 mod outcome_group;
@@ -54,6 +55,7 @@ pub(crate) use drive::{Step, Wait};
 pub(crate) use executor::Done;
 pub(crate) use heartbeat::Heartbeat;
 pub(crate) use inflight::{Attempt, Inflight, Stop};
+pub(crate) use last_beat::LastBeat;
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
 pub(crate) use output_saver::OutputSaver;
@@ -90,6 +92,7 @@ pub(crate) struct Shared {
     pub(crate) signals: Signals,
     pub(crate) outage: Outage,
     pub(crate) anchoring: Anchoring,
+    pub(crate) last_beat: LastBeat,
     /// This process, if the machine can identify it.
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
@@ -157,6 +160,7 @@ impl Engine {
             signals: Signals::default(),
             outage: Outage::default(),
             anchoring: Anchoring::default(),
+            last_beat: LastBeat::default(),
             process: Process::own(),
             done,
             draining: AtomicBool::new(false),

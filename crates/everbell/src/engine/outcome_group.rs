@@ -82,6 +82,10 @@ impl OutcomeGroup {
                 Some(Recorded::LeaseLost) | None => false,
             };
             self.shared.inflight.remove(done.attempt());
+            if done.transition.is_none() {
+                // It may still be leased to this instance, and then has to be given back.
+                self.shared.claims.note_dropped();
+            }
             follow_up(&self.shared, done, applied).await;
         }
         Ok(())

@@ -34,6 +34,8 @@ pub(crate) struct Reaper {
     shared: Arc<Shared>,
     /// Since when the database answers without a failure in between, by the monotonic clock.
     reachable_since: Option<Duration>,
+    /// When it last read all leases, by the monotonic clock.
+    looked_at: Option<Duration>,
     /// Instances whose processes are gone, and when that was noticed by the monotonic clock.
     gone: BTreeMap<InstanceId, Duration>,
 }
@@ -41,12 +43,16 @@ pub(crate) struct Reaper {
 /// The supervisor of a killed server gets five seconds to end its programs: until then its runs may still be at work.
 const PROGRAMS_END_WITHIN: Duration = Duration::from_secs(6);
 
+/// The heartbeats after which all leases are read although no lease of an instance has lapsed: there may be a run of an
+/// instance that ended before its first heartbeat.
+const LOOK_EVERY_BEATS: u32 = 12;
+
 /// How often to look while there is such an instance.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Reaper {
     pub(super) fn new(shared: &Arc<Shared>) -> Reaper {
-        Reaper { shared: Arc::clone(shared), reachable_since: None, gone: BTreeMap::new() }
+        Reaper { shared: Arc::clone(shared), reachable_since: None, looked_at: None, gone: BTreeMap::new() }
     }
 
     /// Instances whose processes on this machine are gone for so long that nothing of them is at work any more.
@@ -66,10 +72,11 @@ impl Reaper {
 
     /// Returns how long no lease may be taken for over. `reached` is the monotonic time of the last answer.
     fn patience(&mut self, reached: Duration) -> Duration {
-        let Shared { options, anchoring, .. } = &*self.shared;
+        let Shared { options, anchoring, last_beat, .. } = &*self.shared;
         let left = |since: Duration, patience: Duration| patience.saturating_sub(reached.saturating_sub(since));
         // After a start or an outage, every live instance gets the time for a heartbeat.
         let since = *self.reachable_since.get_or_insert(reached);
+        let since = last_beat.restored_at(reached).map_or(since, |restored| restored.max(since));
         let after_outage = left(since, 2 * options.lease.heartbeat);
         // After a step of the clock, leases that were renewed before it may look over while handlers are at work. Those of
         // an instance that cannot renew its leases end with what was left of them.
@@ -77,10 +84,19 @@ impl Reaper {
         after_outage.max(after_step.unwrap_or_default())
     }
 
+    /// Whether no lease can have ended: the last heartbeat saw all others alive, and all leases were read not long ago.
+    fn may_rest(&self, now: Duration) -> bool {
+        let heartbeat = self.shared.options.lease.heartbeat;
+        let has_looked = self.looked_at.is_some_and(|at| now.saturating_sub(at) < LOOK_EVERY_BEATS * heartbeat);
+        has_looked && self.shared.last_beat.saw_all_alive(now, 2 * heartbeat)
+    }
+
     async fn reap(&mut self) -> StoreResult<Wait> {
         let shared = Arc::clone(&self.shared);
         let Shared { store, options, inflight, .. } = &*shared;
-        let expired = store.expired_leases(shared.now(), MAX_REAPED_RUNS).await?;
+        let begun = shared.clock.monotonic();
+        let looks = !self.may_rest(begun);
+        let expired = if looks { store.expired_leases(shared.now(), MAX_REAPED_RUNS).await? } else { Vec::new() };
         if !expired.is_empty() {
             // The clock may have been set back since it was asked last: then every lease looks over.
             shared.anchor().await?;
@@ -88,6 +104,10 @@ impl Reaper {
         let now = shared.now();
         let reached = shared.clock.monotonic();
         let left = self.patience(reached);
+        if looks {
+            // Until the others had their time, what it saw decides nothing.
+            self.looked_at = left.is_zero().then_some(begun);
+        }
         let mut over = if left.is_zero() { expired } else { Vec::new() };
         let dead = self.dead_neighbours(reached).await?;
         for instance in &dead {
@@ -105,7 +125,7 @@ impl Reaper {
             }
         }
         // No instance is forgotten before that either: a step of the clock makes every heartbeat look old.
-        if left.is_zero() {
+        if left.is_zero() && looks {
             store.remove_instances(earlier(now, FORGET_AFTER_LEASES * options.lease.duration)).await?;
         }
         let full = found >= MAX_REAPED_RUNS as usize && !lost.is_empty();
@@ -196,7 +216,7 @@ impl Step for Reaper {
         waited
     }
 
-    fn signal(_: &Shared) -> Option<&Notify> {
-        None
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.reap)
     }
 }

@@ -21,6 +21,7 @@ pub(crate) struct Signals {
     pub(crate) claim: Notify,
     pub(crate) record: Notify,
     pub(crate) beat: Notify,
+    pub(crate) reap: Notify,
     pub(crate) resume: Notify,
     pub(crate) reconcile: Notify,
     /// Whether the planner waits for room.

@@ -1,8 +1,8 @@
-//! The cases about declarations, orgs, starts with a plan, lost runs, pauses, purges, queues, races, versions and sessions, for the list of all
-//! cases.
+//! The cases about declarations, orgs, starts with a plan, leases of instances, lost runs, pauses, purges, queues, races,
+//! versions and sessions, for the list of all cases.
 
-/// Adds the cases about declarations, orgs, starts with a plan, lost runs, pauses, purges, queues, races, versions and sessions to those that it is
-/// given, and hands all of them to a macro.
+/// Adds the cases about declarations, orgs, starts with a plan, leases of instances, lost runs, pauses, purges, queues, races,
+/// versions and sessions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
@@ -23,6 +23,19 @@ macro_rules! conformance_cases_of_orgs {
                 of_many_slots_that_are_caught_up_those_start_that_may_run_together,
                 a_slot_that_has_its_run_starts_no_second_one,
                 a_one_time_job_that_started_with_its_plan_is_retired_at_its_end,
+            }
+            instance_leases {
+                a_heartbeat_renews_the_lease_on_every_run_of_its_instance,
+                the_later_lease_of_a_run_and_its_instance_counts,
+                a_late_heartbeat_never_shortens_the_lease_of_an_instance,
+                a_lost_run_is_a_loss_of_its_runner,
+                a_heartbeat_reports_which_runs_to_cancel,
+                a_lost_run_that_was_to_be_canceled_is_not_reported_to_its_old_runner,
+                an_instance_is_new_until_it_is_known,
+                a_heartbeat_notices_that_the_lease_of_another_instance_has_ended,
+                runs_of_an_instance_without_a_lease_count_by_their_own,
+                the_runs_that_an_instance_holds_are_listed_however_old_their_leases_are,
+                an_instance_that_holds_runs_is_known_until_they_are_settled,
             }
             lost_runs {
                 earlier_attempts_are_remembered_in_their_order,
@@ -123,6 +136,7 @@ macro_rules! conformance_cases_of_orgs {
                 a_paused_job_comes_back_and_stays_paused,
                 timers_come_back_in_bounded_steps,
                 who_died_in_a_false_future_is_noticed,
+                the_lease_of_an_instance_from_a_false_future_is_shortened,
                 the_trusted_time_is_remembered_and_may_go_back,
                 the_youngest_entry_is_known,
             }

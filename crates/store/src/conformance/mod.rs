@@ -46,6 +46,7 @@ pub mod planned_starts;
 pub mod planning;
 pub mod planning_effects;
 
+pub mod instance_leases;
 pub mod leases;
 pub mod lost_runs;
 pub mod outputs;

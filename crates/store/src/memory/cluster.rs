@@ -6,18 +6,16 @@ use std::sync::atomic::Ordering;
 use async_trait::async_trait;
 use everbell_core::settle::Settling;
 use everbell_core::store::{
-    ActiveCount, AuditEntry, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, JobCount, LeaseReport,
-    PruneBefore, Pruned, Rearmed, StoreError, StoreResult, StoreStatus, Wakeup,
+    ActiveCount, AuditEntry, Beat, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, JobCount,
+    LeaseReport, PruneBefore, Pruned, Rearmed, StoreError, StoreResult, StoreStatus, Wakeup,
 };
-use everbell_core::{
-    App, InstanceId, JobStatus, ReleaseId, ReleaseStatus, Releases, Run, RunId, RunStatus, Source, Timer,
-};
+use everbell_core::{App, InstanceId, JobStatus, ReleaseId, ReleaseStatus, Releases, Run, RunId, Source, Timer};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::MemoryStore;
 use super::jobs::is_one_time;
-use super::state::{Owner, State, StoredSession, micros};
+use super::state::{Owner, State, StoredInstance, StoredSession, micros};
 
 #[async_trait]
 impl ClusterStore for MemoryStore {
@@ -73,24 +71,34 @@ impl ClusterStore for MemoryStore {
     }
 
     /// Whether it drains is the operators' to say, so a heartbeat of a known instance leaves that alone.
-    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
+    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat> {
         self.with(|state| {
-            let id = instance.id.as_uuid();
-            let draining = state.instances.get(&id).map_or(instance.draining, |known| known.draining);
-            let seen = Instance {
-                started_at: micros(instance.started_at),
-                heartbeat_at: micros(instance.heartbeat_at),
+            let (id, now) = (instance.id.as_uuid(), micros(instance.heartbeat_at));
+            let known = state.instances.get(&id);
+            let draining = known.map_or(instance.draining, |known| known.instance.draining);
+            let losses = known.map_or(0, |known| known.losses);
+            let lease_until = known.and_then(|known| known.lease_until).max(lease_until.map(micros));
+            let is_new = known.is_none();
+            let started_at = micros(instance.started_at);
+            let seen = Instance { started_at, heartbeat_at: now, draining, ..instance.clone() };
+            state.instances.insert(id, StoredInstance { instance: seen, lease_until, losses });
+            let others =
+                || state.instances.iter().filter(|(other, _)| **other != id).map(|(_, other)| other.lease_until);
+            let held = state.held_by(instance.id);
+            Ok(Beat {
                 draining,
-                ..instance.clone()
-            };
-            state.instances.insert(id, seen);
-            Ok(draining)
+                is_new,
+                losses,
+                to_cancel: held.filter(|run| run.cancel_by.is_some()).map(report).collect(),
+                has_unleased: others().any(|lease| lease.is_none()),
+                has_lapsed: others().flatten().any(|lease| lease < now),
+            })
         })
     }
 
     async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
         self.with(|state| {
-            let mut instances: Vec<Instance> = state.instances.values().cloned().collect();
+            let mut instances: Vec<Instance> = state.instances.values().map(|known| known.instance.clone()).collect();
             instances.sort_by_key(|instance| (instance.started_at, instance.id));
             Ok(instances)
         })
@@ -98,7 +106,9 @@ impl ClusterStore for MemoryStore {
 
     async fn leave(&self, id: InstanceId) -> StoreResult<()> {
         self.with(|state| {
-            state.instances.remove(&id.as_uuid());
+            if !state.holds_runs(id) {
+                state.instances.remove(&id.as_uuid());
+            }
             Ok(())
         })
     }
@@ -106,7 +116,7 @@ impl ClusterStore for MemoryStore {
     async fn drain_instance(&self, id: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
         self.once(audit, |state| {
             let instance = state.instances.get_mut(&id.as_uuid());
-            instance.ok_or_else(|| StoreError::not_found("instance", id))?.draining = draining;
+            instance.ok_or_else(|| StoreError::not_found("instance", id))?.instance.draining = draining;
             state.write_audit(audit);
             Ok(())
         })
@@ -114,9 +124,15 @@ impl ClusterStore for MemoryStore {
 
     async fn remove_instances(&self, before: Timestamp) -> StoreResult<u64> {
         self.with(|state| {
-            let known = state.instances.len();
-            state.instances.retain(|_, instance| instance.heartbeat_at >= micros(before));
-            Ok((known - state.instances.len()) as u64)
+            let silent = state.instances.values().map(|known| &known.instance);
+            let silent: Vec<InstanceId> = silent
+                .filter(|instance| instance.heartbeat_at < micros(before) && !state.holds_runs(instance.id))
+                .map(|instance| instance.id)
+                .collect();
+            for id in &silent {
+                state.instances.remove(&id.as_uuid());
+            }
+            Ok(silent.len() as u64)
         })
     }
 
@@ -148,6 +164,13 @@ impl ClusterStore for MemoryStore {
         })
     }
 
+    async fn held_runs(&self, instance: InstanceId) -> StoreResult<Vec<LeaseReport>> {
+        self.with(|state| {
+            let held = state.held_by(instance);
+            Ok(held.map(report).collect())
+        })
+    }
+
     async fn extend_leases(
         &self,
         instance: InstanceId,
@@ -156,13 +179,12 @@ impl ClusterStore for MemoryStore {
     ) -> StoreResult<Vec<LeaseReport>> {
         self.with(|state| {
             let now = micros(now);
-            let mut reports = Vec::new();
-            for run in state.active.values_mut().map(|active| &mut active.run) {
-                let own = run.claimed.is_some_and(|(_, by)| by == instance);
-                if own && run.lease_until.is_some_and(|lease| lease >= now) {
-                    run.lease_until = run.lease_until.max(Some(micros(until)));
-                    let cancel_by = run.cancel_by.clone();
-                    reports.push(LeaseReport { run: run.id, attempt: run.attempt, cancel_by });
+            let held = state.held_by(instance);
+            let held = held.filter(|run| state.lease_of(run).is_some_and(|lease| lease >= now));
+            let reports: Vec<LeaseReport> = held.map(report).collect();
+            for report in &reports {
+                if let Some(active) = state.active.get_mut(&report.run) {
+                    active.run.lease_until = active.run.lease_until.max(Some(micros(until)));
                 }
             }
             Ok(reports)
@@ -173,7 +195,7 @@ impl ClusterStore for MemoryStore {
         self.with(|state| {
             let now = micros(now);
             let mut expired: Vec<(Timestamp, &Run)> =
-                state.active.values().filter_map(|active| Some((active.run.lease_until?, &active.run))).collect();
+                state.active.values().filter_map(|active| Some((state.lease_of(&active.run)?, &active.run))).collect();
             expired.retain(|(lease, _)| *lease < now);
             expired.sort_by_key(|(lease, run)| (*lease, run.id));
             Ok(expired.into_iter().take(limit as usize).map(|(_, run)| state.settling(run)).collect())
@@ -182,9 +204,7 @@ impl ClusterStore for MemoryStore {
 
     async fn leases_of(&self, instance: InstanceId, limit: u32) -> StoreResult<Vec<Settling>> {
         self.with(|state| {
-            let is_own =
-                |run: &&Run| run.status == RunStatus::Running && run.claimed.is_some_and(|(_, by)| by == instance);
-            let own = state.active.values().map(|active| &active.run).filter(is_own);
+            let own = state.held_by(instance);
             Ok(own.take(limit as usize).map(|run| state.settling(run)).collect())
         })
     }
@@ -233,8 +253,11 @@ impl ClusterStore for MemoryStore {
                     rearmed.leases += 1;
                 }
             }
-            for instance in state.instances.values_mut().filter(|instance| instance.heartbeat_at > horizon) {
-                instance.heartbeat_at = now;
+            for known in state.instances.values_mut() {
+                if known.instance.heartbeat_at > horizon {
+                    known.instance.heartbeat_at = now;
+                }
+                known.lease_until = known.lease_until.map(|lease| lease.min(lease_until));
             }
             if rearmed.timers > 0 {
                 state.write_audit(&AuditEntry { reason: Some(rearmed.to_string()), ..audit.clone() });
@@ -311,6 +334,10 @@ impl ClusterStore for MemoryStore {
     fn woken(&self) -> Wakeup<'_> {
         Box::pin(self.notify.notified())
     }
+}
+
+fn report(run: &Run) -> LeaseReport {
+    LeaseReport { run: run.id, attempt: run.attempt, cancel_by: run.cancel_by.clone() }
 }
 
 impl State {

@@ -12,6 +12,7 @@ mod cluster;
 mod inbox;
 mod job_changes;
 mod jobs;
+mod leases;
 mod org_timers;
 mod orgs;
 mod outcomes;

@@ -96,7 +96,10 @@ impl RunStore for MemoryStore {
     }
 
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
-        self.with(|state| Ok(transitions.iter().map(|transition| state.record_one(transition, micros(now))).collect()))
+        self.with(|state| {
+            state.count_losses(transitions);
+            Ok(transitions.iter().map(|transition| state.record_one(transition, micros(now))).collect())
+        })
     }
 
     async fn save_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
@@ -149,7 +152,7 @@ impl RunStore for MemoryStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.with(|state| {
-            let wanted = state.runs().filter(|run| is_wanted(run, filter)).cloned().collect();
+            let wanted = state.runs().filter(|run| is_wanted(run, filter)).map(|run| state.shown(run)).collect();
             pages::by_time(wanted, page, Direction::Down, |run: &Run| (run.id.time(), run.id.as_uuid()))
         })
     }
@@ -241,7 +244,7 @@ impl State {
     }
 
     pub(super) fn whole_run(&self, run: RunId) -> StoreResult<Run> {
-        let mut whole = self.get_run(run)?.clone();
+        let mut whole = self.shown(self.get_run(run)?);
         whole.output = self.outputs.get(&run).cloned();
         Ok(whole)
     }

@@ -48,7 +48,7 @@ pub(super) struct State {
     /// The unique slot key, of active and ended runs.
     pub(super) slots: BTreeMap<(Owner, Timestamp), RunId>,
     pub(super) gaps: BTreeMap<Uuid, StoredGap>,
-    pub(super) instances: BTreeMap<Uuid, Instance>,
+    pub(super) instances: BTreeMap<Uuid, StoredInstance>,
     pub(super) tokens: BTreeMap<String, StoredToken>,
     pub(super) sessions: BTreeMap<Uuid, StoredSession>,
     pub(super) audit: BTreeMap<Uuid, AuditEntry>,
@@ -70,6 +70,15 @@ pub(super) struct Active {
     pub(super) available_at: Timestamp,
     /// It waits until its job is resumed.
     pub(super) paused: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct StoredInstance {
+    pub(super) instance: Instance,
+    /// Covers every run that it holds.
+    pub(super) lease_until: Option<Timestamp>,
+    /// Grows when runs are taken from it as lost.
+    pub(super) losses: u64,
 }
 
 #[derive(Clone, Debug)]

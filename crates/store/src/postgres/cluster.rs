@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use everbell_core::settle::Settling;
 use everbell_core::store::{
-    AuditEntry, ClockTrace, ClusterStore, Counts, Instance, LeaseReport, PruneBefore, Pruned, Rearmed, Session,
+    AuditEntry, Beat, ClockTrace, ClusterStore, Counts, Instance, LeaseReport, PruneBefore, Pruned, Rearmed, Session,
     StoreError, StoreResult, StoreStatus, Wakeup,
 };
 use everbell_core::{App, InstanceId, ReleaseId, ReleaseStatus, Releases, RunId, Source};
@@ -69,9 +69,10 @@ impl ClusterStore for PostgresStore {
         counts(jobs, active, &due)
     }
 
-    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
-        let query = bind_instance!(sqlx::query_scalar(include_str!("sql/heartbeat.sql")), instance);
-        self.alone("writing a heartbeat", query.fetch_one_on(&self.loops)).await
+    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat> {
+        let query = bind_instance!(sqlx::query_as(include_str!("sql/heartbeat.sql")), instance, lease_until);
+        let rows: Vec<BeatColumns> = self.alone("writing a heartbeat", query.fetch_all_on(&self.loops)).await?;
+        Ok(BeatColumns::read(rows))
     }
 
     async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
@@ -124,6 +125,13 @@ impl ClusterStore for PostgresStore {
         self.change_releases(source, app, |releases| (releases.see(release, now), ())).await
     }
 
+    async fn held_runs(&self, instance: InstanceId) -> StoreResult<Vec<LeaseReport>> {
+        let query = sqlx::query_as(include_str!("sql/held_runs.sql")).bind(instance.as_uuid());
+        let rows: Vec<(Uuid, i32, Option<String>)> =
+            self.within("reading the runs of this instance", query.fetch_all_on(&self.loops)).await?;
+        Ok(rows.into_iter().map(lease_report).collect())
+    }
+
     async fn extend_leases(
         &self,
         instance: InstanceId,
@@ -137,12 +145,7 @@ impl ClusterStore for PostgresStore {
         let mut rows: Vec<(Uuid, i32, Option<String>)> =
             self.alone("extending leases", query.fetch_all_on(&self.loops)).await?;
         rows.sort_unstable_by_key(|(run, _, _)| *run);
-        let report = |(run, attempt, cancel_by): (Uuid, i32, Option<String>)| LeaseReport {
-            run: RunId::from_uuid(run),
-            attempt: u32::try_from(attempt).unwrap_or(0),
-            cancel_by,
-        };
-        Ok(rows.into_iter().map(report).collect())
+        Ok(rows.into_iter().map(lease_report).collect())
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
@@ -228,6 +231,38 @@ impl ClusterStore for PostgresStore {
     // The wait starts with the call, not with its first poll.
     fn woken(&self) -> Wakeup<'_> {
         Box::pin(self.wake.notified())
+    }
+}
+
+fn lease_report((run, attempt, cancel_by): (Uuid, i32, Option<String>)) -> LeaseReport {
+    LeaseReport { run: RunId::from_uuid(run), attempt: u32::try_from(attempt).unwrap_or(0), cancel_by }
+}
+
+/// A row of `heartbeat.sql`: one for each run that is to be canceled, or a single one without a run.
+#[derive(sqlx::FromRow)]
+struct BeatColumns {
+    draining: bool,
+    is_new: bool,
+    losses: i64,
+    unleased: bool,
+    lapsed: bool,
+    run_id: Option<Uuid>,
+    attempt: Option<i32>,
+    cancel_by: Option<String>,
+}
+
+impl BeatColumns {
+    fn read(rows: Vec<BeatColumns>) -> Beat {
+        let mut beat = Beat::default();
+        for row in rows {
+            (beat.draining, beat.is_new) = (row.draining, row.is_new);
+            (beat.has_unleased, beat.has_lapsed) = (row.unleased, row.lapsed);
+            beat.losses = u64::try_from(row.losses).unwrap_or(0);
+            if let (Some(run), Some(attempt)) = (row.run_id, row.attempt) {
+                beat.to_cancel.push(lease_report((run, attempt, row.cancel_by)));
+            }
+        }
+        beat
     }
 }
 

@@ -60,6 +60,7 @@ impl PostgresStore {
         transitions: &[Transition],
         now: Timestamp,
     ) -> StoreResult<Recording> {
+        count_losses(&mut *tx, what, transitions).await?;
         let mut recording = Recording::new(transitions);
         let only_successes = Recording::only_successes(transitions);
         for wave in Recording::waves(transitions) {
@@ -97,6 +98,16 @@ impl PostgresStore {
         on("retiring one-time jobs", query.execute_on(&mut *conn)).await?;
         Ok(())
     }
+}
+
+/// Lets the instances notice from which runs are taken as lost.
+async fn count_losses(conn: Conn<'_, '_>, what: &str, transitions: &[Transition]) -> StoreResult<()> {
+    let lost: Vec<Uuid> = transitions.iter().filter(|one| one.is_lost()).map(|one| one.run_id.as_uuid()).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let query = sqlx::query(include_str!("sql/count_losses.sql")).bind(lost);
+    on(what, query.execute_on(&mut *conn)).await.map(drop)
 }
 
 /// A run that ends, and how.

@@ -11,12 +11,14 @@ use super::PostgresStore;
 use super::connect::LOOP_SETTINGS;
 
 /// The statements of the loops that are given rows, or look for some.
-const KEPT: [(&str, &str); 22] = [
+const KEPT: [(&str, &str); 24] = [
     ("advance_timers", include_str!("sql/advance_timers.sql")),
     ("cancel_pending", include_str!("sql/cancel_pending.sql")),
     ("clear_waiting", include_str!("sql/clear_waiting.sql")),
+    ("count_losses", include_str!("sql/count_losses.sql")),
     ("delete_timers", include_str!("sql/delete_timers.sql")),
     ("end_runs", include_str!("sql/end_runs.sql")),
+    ("heartbeat", include_str!("sql/heartbeat.sql")),
     ("insert_runs", include_str!("sql/insert_runs.sql")),
     ("lock_due_timers", include_str!("sql/lock_due_timers.sql")),
     ("lock_failures", include_str!("sql/lock_failures.sql")),
@@ -80,10 +82,16 @@ async fn plan(connection: &mut PgConnection, name: &str, sql: &str) -> String {
     lines.join("\n")
 }
 
-/// No table is read as a whole, and every index is entered by its first column.
+/// The one table that may be read as a whole: it has a few rows.
+const SMALL_TABLE: &str = " on instances";
+
+/// No other table is read as a whole, and every index is entered by its first column.
 fn check(plan: &str, first_columns: &HashMap<String, String>) -> Result<(), String> {
     let mut lines = plan.lines().map(str::trim).peekable();
     while let Some(line) = lines.next() {
+        if line.contains(SMALL_TABLE) {
+            continue;
+        }
         if line.contains("Seq Scan") {
             return Err(line.to_owned());
         }

@@ -39,10 +39,13 @@ impl PostgresStore {
             set_back(&mut *tx, &batch, now).await?;
             rearmed.gaps = cut_gaps(&mut *tx, &asked.into_inner(), horizon, now).await?;
         }
-        let query = sqlx::query(include_str!("sql/shorten_leases.sql")).bind(Micros::from(lease_until));
-        rearmed.leases = on(REARMING, query.execute_on(&mut *tx)).await?.rows_affected() as u32;
-        let query = sqlx::query(include_str!("sql/set_back_heartbeats.sql")).bind(Micros::from(now)).bind(horizon);
+        let lease_until = Micros::from(lease_until);
+        // Instances before runs, as where losses are counted.
+        let query = sqlx::query(include_str!("sql/set_back_heartbeats.sql"));
+        let query = query.bind(Micros::from(now)).bind(horizon).bind(lease_until);
         on(REARMING, query.execute_on(&mut *tx)).await?;
+        let query = sqlx::query(include_str!("sql/shorten_leases.sql")).bind(lease_until);
+        rearmed.leases = on(REARMING, query.execute_on(&mut *tx)).await?.rows_affected() as u32;
         if rearmed.timers > 0 {
             insert_audit(tx, &AuditEntry { reason: Some(rearmed.to_string()), ..audit.clone() }).await?;
         }

@@ -83,9 +83,9 @@ macro_rules! bind_job_state {
     }};
 }
 
-/// The values of `heartbeat.sql`, from an [`Instance`](everbell_core::store::Instance).
+/// The values of `heartbeat.sql`, from an [`Instance`](everbell_core::store::Instance) and the end of its lease.
 macro_rules! bind_instance {
-    ($query:expr, $instance:expr) => {{
+    ($query:expr, $instance:expr, $lease_until:expr) => {{
         let instance: &everbell_core::store::Instance = $instance;
         $query
             .bind(instance.id.as_uuid())
@@ -99,6 +99,7 @@ macro_rules! bind_instance {
             .bind(instance.draining)
             .bind(instance.clock_skew_ms)
             .bind(instance.process.clone())
+            .bind($lease_until.map($crate::micros::Micros::from))
     }};
 }
 

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use everbell_core::plan::Plan;
 use everbell_core::settle::Settling;
 use everbell_core::store::{
-    AuditEntry, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, LeaseReport, PruneBefore, Pruned,
-    Rearmed, Session, StoreError, StoreResult, StoreStatus, Wakeup,
+    AuditEntry, Beat, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, LeaseReport, PruneBefore,
+    Pruned, Rearmed, Session, StoreError, StoreResult, StoreStatus, Wakeup,
 };
 use everbell_core::{App, InstanceId, JobId, ReleaseId, ReleaseStatus, Releases, RunId, Source};
 use jiff::{SignedDuration, Timestamp};
@@ -78,14 +78,20 @@ impl ClusterStore for SqliteStore {
         counts(jobs, active, &tx.one(due).await?)
     }
 
-    async fn heartbeat(&self, instance: &Instance) -> StoreResult<bool> {
-        let query = bind_instance!(sqlx::query(include_str!("sql/heartbeat.sql")), instance);
+    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat> {
+        let (id, now) = (instance.id.as_uuid(), Micros::from(instance.heartbeat_at));
         let mut held = self.writer("writing a heartbeat").await?;
         let mut tx = held.begin().await?;
-        let (draining,): (bool,) = tx.one(query).await?;
+        let query = sqlx::query(include_str!("sql/other_instances.sql")).bind(id).bind(now);
+        let (known, has_unleased, has_lapsed): (bool, bool, bool) = tx.one(query).await?;
+        let query = bind_instance!(sqlx::query(include_str!("sql/heartbeat.sql")), instance, lease_until);
+        let (draining, losses): (bool, i64) = tx.one(query).await?;
         tx.note_written();
+        let query = sqlx::query(include_str!("sql/runs_to_cancel.sql")).bind(id);
+        let to_cancel = tx.all(query).await?.into_iter().map(lease_report).collect();
         tx.commit().await?;
-        Ok(draining)
+        let losses = u64::try_from(losses).unwrap_or(0);
+        Ok(Beat { draining, is_new: !known, losses, to_cancel, has_unleased, has_lapsed })
     }
 
     async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
@@ -136,6 +142,13 @@ impl ClusterStore for SqliteStore {
         self.change_releases(source, app, |releases| (releases.see(release, now), ())).await
     }
 
+    async fn held_runs(&self, instance: InstanceId) -> StoreResult<Vec<LeaseReport>> {
+        let mut held = self.reader("reading the runs of this instance").await?;
+        let mut tx = held.begin().await?;
+        let query = sqlx::query(include_str!("sql/held_runs.sql")).bind(instance.as_uuid());
+        Ok(tx.all(query).await?.into_iter().map(lease_report).collect())
+    }
+
     async fn extend_leases(
         &self,
         instance: InstanceId,
@@ -153,8 +166,7 @@ impl ClusterStore for SqliteStore {
             tx.commit().await?;
         }
         rows.sort_unstable_by_key(|(run, _, _)| *run);
-        let report = |(run, attempt, cancel_by)| LeaseReport { run: RunId::from_uuid(run), attempt, cancel_by };
-        Ok(rows.into_iter().map(report).collect())
+        Ok(rows.into_iter().map(lease_report).collect())
     }
 
     async fn expired_leases(&self, now: Timestamp, limit: u32) -> StoreResult<Vec<Settling>> {
@@ -207,7 +219,8 @@ impl ClusterStore for SqliteStore {
         }
         let query = sqlx::query(include_str!("sql/shorten_leases.sql")).bind(Micros::from(lease_until));
         rearmed.leases = tx.run(query).await? as u32;
-        let query = sqlx::query(include_str!("sql/set_back_heartbeats.sql")).bind(Micros::from(now)).bind(horizon);
+        let query = sqlx::query(include_str!("sql/set_back_heartbeats.sql"));
+        let query = query.bind(Micros::from(now)).bind(horizon).bind(Micros::from(lease_until));
         let heartbeats = tx.run(query).await?;
         if rearmed.timers > 0 {
             insert_audit(&mut tx, &AuditEntry { reason: Some(rearmed.to_string()), ..audit.clone() }).await?;
@@ -260,6 +273,10 @@ impl ClusterStore for SqliteStore {
     fn woken(&self) -> Wakeup<'_> {
         Box::pin(self.wake.notified())
     }
+}
+
+fn lease_report((run, attempt, cancel_by): (Uuid, u32, Option<String>)) -> LeaseReport {
+    LeaseReport { run: RunId::from_uuid(run), attempt, cancel_by }
 }
 
 impl SqliteStore {

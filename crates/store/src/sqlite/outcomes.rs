@@ -34,6 +34,15 @@ impl SqliteStore {
     }
 }
 
+/// Lets the instances notice from which runs are taken as lost.
+pub(super) async fn count_losses(tx: &mut Tx<'_>, transitions: &[Transition]) -> StoreResult<()> {
+    let lost: Vec<Uuid> = transitions.iter().filter(|one| one.is_lost()).map(|one| one.run_id.as_uuid()).collect();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    tx.run(sqlx::query(include_str!("sql/count_losses.sql")).bind(batch::ids(lost))).await.map(drop)
+}
+
 /// Ends the runs that are still guarded; returns them with their jobs.
 pub(super) async fn ended_runs(
     tx: &mut Tx<'_>,

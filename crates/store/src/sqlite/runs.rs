@@ -16,7 +16,7 @@ use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::batch::{self, Hex};
-use super::outcomes::{end_row, ended_runs, failures_of, retried, retry_row};
+use super::outcomes::{count_losses, end_row, ended_runs, failures_of, retried, retry_row};
 use super::run_lists::{count_sql, list_sql, scans};
 use super::run_statistics::counting;
 use super::timers::{cancel, insert_runs, write};
@@ -107,6 +107,7 @@ impl RunStore for SqliteStore {
         }
         let mut held = self.writer("recording runs").await?;
         let mut tx = held.begin().await?;
+        count_losses(&mut tx, transitions).await?;
         let mut recording = Recording::new(transitions);
         for wave in Recording::waves(transitions) {
             let ended: Vec<_> = wave.iter().filter_map(|place| end_row(&transitions[*place])).collect();

@@ -3,6 +3,7 @@
 mod clock_steps;
 mod failure_requests;
 mod fencing;
+mod instance_leases;
 mod lab;
 mod leases;
 mod lost_runs;

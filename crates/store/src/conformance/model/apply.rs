@@ -161,7 +161,7 @@ impl Operation {
 
     async fn on_the_rest(&self, store: &dyn Store) -> Observation {
         match self {
-            Operation::Heartbeat(instance) => Observation::new(store.heartbeat(instance).await),
+            Operation::Heartbeat(instance, lease) => Observation::new(store.heartbeat(instance, *lease).await),
             Operation::Drain { instance, draining, entry } => {
                 Observation::new(store.drain_instance(*instance, *draining, entry).await)
             }

@@ -19,7 +19,11 @@ impl Generator {
         let number = self.number();
         let entry = |action| audit(action, "thing", now);
         match self.dice.below(10) {
-            0 | 1 => Operation::Heartbeat(Box::new(instance(self.dice.below(3) as u8, now))),
+            0 | 1 => {
+                // Sometimes of a release without such leases.
+                let lease_until = (!self.dice.one_in(4)).then(|| now + Duration::from_secs(90));
+                Operation::Heartbeat(Box::new(instance(self.dice.below(3) as u8, now)), lease_until)
+            }
             2 => {
                 let instance = instance_id(self.dice.below(4) as u8);
                 Operation::Drain { instance, draining: self.dice.one_in(2), entry: entry("instance.drain") }

@@ -1,7 +1,24 @@
-insert into everbell.instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining, clock_skew_ms, process)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-on conflict (id) do update
-set host = excluded.host, pid = excluded.pid, version = excluded.version, roles = excluded.roles,
-    targets = excluded.targets, heartbeat_at = excluded.heartbeat_at, clock_skew_ms = excluded.clock_skew_ms,
-    process = excluded.process
-returning draining
+-- Whether it drains is the operators' to say, so a heartbeat of a known instance leaves that alone. Its lease never becomes
+-- shorter: a statement that was given up and arrives late must not take back what a later one has granted.
+with others as materialized (
+  -- A small table, as it was before this statement.
+  select coalesce(bool_or(id = $1), false) as known,
+         coalesce(bool_or(id <> $1 and lease_until is null), false) as unleased,
+         coalesce(bool_or(id <> $1 and lease_until < $8), false) as lapsed
+  from everbell.instances
+), beat as (
+  insert into everbell.instances as i (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining, clock_skew_ms,
+                              process, lease_until)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+  on conflict (id) do update
+  set host = excluded.host, pid = excluded.pid, version = excluded.version, roles = excluded.roles,
+      targets = excluded.targets, heartbeat_at = excluded.heartbeat_at, clock_skew_ms = excluded.clock_skew_ms,
+      process = excluded.process, lease_until = greatest(i.lease_until, excluded.lease_until)
+  returning i.draining, i.losses
+)
+select beat.draining, not others.known as is_new, beat.losses, others.unleased, others.lapsed,
+       a.run_id, a.attempt, a.cancel_by
+from beat cross join others
+-- A comparison, so that the index of the few that are to be canceled is the only way.
+left join everbell.active_runs a on a.cancel_by >= '' and a.runner_id = $1 and a.status = 'running'
+order by a.run_id

@@ -1,1 +1,3 @@
-update everbell_instances set heartbeat_at = ?1 where heartbeat_at > ?2
+update everbell_instances
+set heartbeat_at = case when heartbeat_at > ?2 then ?1 else heartbeat_at end, lease_until = min(lease_until, ?3)
+where heartbeat_at > ?2 or lease_until > ?3
