@@ -221,7 +221,7 @@ impl Inflight {
     /// The lease of this instance, and with it that of every run, was renewed by a request that was sent at `sent`. A run
     /// that was claimed later keeps its later time.
     pub(super) fn renew_all(&self, sent: Duration) {
-        for entry in self.runs().values() {
+        for entry in self.runs().entries.values() {
             entry.renew(sent);
         }
     }
