@@ -262,6 +262,7 @@ impl BeatColumns {
                 beat.to_cancel.push(lease_report((run, attempt, row.cancel_by)));
             }
         }
+        beat.to_cancel.sort_unstable_by_key(|report| report.run);
         beat
     }
 }

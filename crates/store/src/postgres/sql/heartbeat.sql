@@ -19,6 +19,5 @@ with others as materialized (
 select beat.draining, not others.known as is_new, beat.losses, others.unleased, others.lapsed,
        a.run_id, a.attempt, a.cancel_by
 from beat cross join others
--- A comparison, so that the index of the few that are to be canceled is the only way.
+-- A comparison, and in no order, so that the index of the few that are to be canceled is the only way.
 left join everbell.active_runs a on a.cancel_by >= '' and a.runner_id = $1 and a.status = 'running'
-order by a.run_id
