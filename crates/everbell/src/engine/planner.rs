@@ -34,7 +34,7 @@ impl Step for Planner {
 
     /// Plans what is due for the targets that this instance serves, then sleeps until the next fire.
     async fn step(&mut self) -> StoreResult<Wait> {
-        let Shared { store, options, signals, events, .. } = &*self.shared;
+        let Shared { store, signals, events, .. } = &*self.shared;
         if self.targets.is_empty() || self.shared.is_draining() {
             return Ok(Wait::ForSignal);
         }
@@ -59,7 +59,9 @@ impl Step for Planner {
             return Ok(Wait::No);
         }
         let now = self.shared.now();
-        Ok(Wait::For(next.map_or(options.poll, |next| between(now, next).min(options.poll))))
+        self.shared.anchoring.note_next_due(next.map(|next| self.shared.clock.monotonic() + between(now, next)));
+        let poll = self.shared.poll();
+        Ok(Wait::For(next.map_or(poll, |next| between(now, next).min(poll))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

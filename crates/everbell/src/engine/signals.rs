@@ -19,6 +19,7 @@ pub(crate) struct Signals {
     pub(crate) record: Notify,
     pub(crate) beat: Notify,
     pub(crate) reap: Notify,
+    pub(crate) anchor: Notify,
     pub(crate) resume: Notify,
     pub(crate) reconcile: Notify,
     /// When retries may start.

@@ -116,7 +116,7 @@ async fn beside_an_instance_of_an_older_release_every_heartbeat_extends_the_leas
         id: everbell_core::InstanceId::new(at("00:30"), [7; 10]),
         ..lab.engine.shared.instance(at("01:00"))
     };
-    lab.store.heartbeat(&old, None).await.unwrap();
+    lab.store.heartbeat(&old, None, false).await.unwrap();
     for beat in 1..=3 {
         assert_eq!(calls_of_a_beat(&mut lab, &counting, 5 * beat).await, 2, "beat {beat}");
     }
