@@ -28,7 +28,7 @@ const MIN_PAUSE: Duration = Duration::from_millis(100);
 /// How often to look where nothing tells of requests.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to look where notifications do.
-const IDLE_INTERVAL: Duration = Duration::from_secs(30);
+const IDLE_INTERVAL: Duration = Duration::from_mins(1);
 /// The longest reason of a refusal that is stored, in bytes.
 const MAX_REASON_BYTES: usize = 2_000;
 

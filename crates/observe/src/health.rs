@@ -332,7 +332,7 @@ mod tests {
         for (now, is_ok) in [("01:00:15", true), ("01:00:16", false)] {
             let now = at(&format!("2027-01-01T{now}Z"));
             instance.heartbeat_at = now;
-            store.heartbeat(&instance, None).await.unwrap();
+            store.heartbeat(&instance, None, false).await.unwrap();
             let clock = Arc::new(ManualClock::new(now));
             let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();
             let check = overdue(&bell, Duration::from_secs(20), DATABASE_TIMEOUT).await.unwrap();

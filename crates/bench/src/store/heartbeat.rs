@@ -97,7 +97,7 @@ async fn beats(store: &dyn Store) -> Result<f64, Box<dyn std::error::Error>> {
         let heartbeat_at = verbs::now() + SignedDuration::from_secs(number as i64);
         let beat = Instance { heartbeat_at, ..instance() };
         let started = Stopwatch::start();
-        store.heartbeat(&beat, Some(heartbeat_at + verbs::LEASE)).await?;
+        store.heartbeat(&beat, Some(heartbeat_at + verbs::LEASE), false).await?;
         times.push(started.seconds() * 1e6);
     }
     times.sort_by(f64::total_cmp);

@@ -20,4 +20,16 @@ pub struct Beat {
     pub has_unleased: bool,
     /// Whether the lease of another instance ended before this heartbeat.
     pub has_lapsed: bool,
+    /// The work for the targets of this instance, if it asked for that.
+    pub work: Option<WorkSeen>,
+}
+
+/// Whether there is work for the targets of an instance. It may say so without reason, and never misses any: who looks closer
+/// finds out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkSeen {
+    /// Whether a timer is due.
+    pub is_due: bool,
+    /// Whether a pending run may start.
+    pub is_pending: bool,
 }

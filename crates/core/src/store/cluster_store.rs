@@ -34,7 +34,15 @@ verbs! {
         /// claim granted, and that of its instance. No lease becomes shorter: an abandoned request may arrive late.
         ///
         /// `None` renews no lease. The runs of an instance that never had one, or that is not known, count by their own.
-        async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat>;
+        ///
+        /// With `looks` the answer also says whether there is work for the targets of the instance, so that an idle one need
+        /// not ask for it otherwise. That may read all runs of these targets that are at work.
+        async fn heartbeat(
+            &self,
+            instance: &Instance,
+            lease_until: Option<Timestamp>,
+            looks: bool,
+        ) -> StoreResult<Beat>;
 
         /// Lists all known instances, oldest first. Leaves out those that cannot be read: the next heartbeat rewrites
         /// them, or they are forgotten.

@@ -52,7 +52,7 @@ pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
     Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
-pub use beat::Beat;
+pub use beat::{Beat, WorkSeen};
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};

@@ -14,6 +14,10 @@ use crate::events::Event;
 
 /// How often to ask. A step is noticed after this time.
 const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to ask while nothing is in flight and nothing is due for [`CALM_BEFORE`]. Whoever starts runs asks before.
+const CALM_INTERVAL: Duration = Duration::from_secs(15);
+/// How long before the next fire the clock is followed closely again.
+const CALM_BEFORE: Duration = Duration::from_mins(1);
 /// How many timers are armed again in one transaction, and how many runs are canceled at once.
 const MAX_REARMED_ROWS: u32 = 500;
 
@@ -32,9 +36,27 @@ struct State {
     last_step: Option<Duration>,
     /// Whether a step back was noticed whose timers have not been repaired.
     must_rearm: bool,
+    /// When the next timer is due, if the planner has looked; `None` within for none at all.
+    next_due: Option<Option<Duration>>,
 }
 
 impl Anchoring {
+    /// The planner has looked: the next timer is due then.
+    pub(super) fn note_next_due(&self, at: Option<Duration>) {
+        self.locked().next_due = Some(at);
+    }
+
+    /// Whether nothing is due for a while.
+    fn is_calm(&self, monotonic: Duration) -> bool {
+        let next_due = self.locked().next_due;
+        next_due.is_some_and(|next| next.is_none_or(|next| next > monotonic + CALM_BEFORE))
+    }
+
+    /// How long until the database is asked again, at this interval.
+    fn left(&self, monotonic: Duration, every: Duration) -> Duration {
+        self.locked().anchored_at.map_or(Duration::ZERO, |at| every.saturating_sub(monotonic.saturating_sub(at)))
+    }
+
     fn locked(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -86,11 +108,27 @@ pub(crate) struct Anchor {
     shared: Arc<Shared>,
     /// Timers may lie in a future that was false: at the start, and after the clock was set back.
     must_rearm: bool,
+    /// When it asked the database last, by the monotonic clock.
+    asked_at: Option<Duration>,
 }
 
 impl Anchor {
     pub(super) fn new(shared: &Arc<Shared>) -> Anchor {
-        Anchor { shared: Arc::clone(shared), must_rearm: true }
+        Anchor { shared: Arc::clone(shared), must_rearm: true, asked_at: None }
+    }
+
+    /// Whether it looks before its time, because runs have started.
+    fn was_woken(&self) -> bool {
+        let now = self.shared.clock.monotonic();
+        !self.must_rearm && self.asked_at.is_some_and(|at| now.saturating_sub(at) < ANCHOR_INTERVAL)
+    }
+
+    /// How long until the database is asked again.
+    fn wait(&self) -> Duration {
+        let Shared { store, inflight, clock, anchoring, .. } = &*self.shared;
+        let now = clock.monotonic();
+        let is_calm = store.hears_others() && inflight.is_empty() && anchoring.is_calm(now);
+        anchoring.left(now, if is_calm { CALM_INTERVAL } else { ANCHOR_INTERVAL })
     }
 
     /// Repairs a batch of timers; returns whether there may be more.
@@ -134,15 +172,20 @@ impl Step for Anchor {
     const NAME: &'static str = "anchor";
 
     async fn step(&mut self) -> StoreResult<Wait> {
+        if self.was_woken() {
+            return Ok(Wait::For(self.wait()));
+        }
+        let begun = self.shared.clock.monotonic();
         self.shared.anchor().await?;
+        self.asked_at = Some(begun);
         self.must_rearm |= std::mem::take(&mut self.shared.anchoring.locked().must_rearm);
         if self.must_rearm {
             self.must_rearm = self.rearm().await?;
         }
-        Ok(if self.must_rearm { Wait::No } else { Wait::For(ANCHOR_INTERVAL) })
+        Ok(if self.must_rearm { Wait::No } else { Wait::For(self.wait()) })
     }
 
-    fn signal(_: &Shared) -> Option<&Notify> {
-        None
+    fn signal(shared: &Shared) -> Option<&Notify> {
+        Some(&shared.signals.anchor)
     }
 }

@@ -85,6 +85,9 @@ impl Step for Claimer {
         self.shared.looked(Round::Start, now, begun, claims.as_ref().ok().map(Vec::len));
         let claims = claims?;
         let full = claims.len() >= limit as usize || rooms.may_have_more(&claims);
+        if !claims.is_empty() {
+            self.shared.signals.anchor.notify_one();
+        }
         for claim in claims {
             executor::start(&self.shared, claim, begun);
         }
@@ -99,7 +102,8 @@ impl Step for Claimer {
             return Ok(Wait::No);
         }
         let now = self.shared.now();
-        Ok(Wait::For(retry.map_or(options.poll, |retry| between(now, retry).min(options.poll))))
+        let poll = self.shared.poll();
+        Ok(Wait::For(retry.map_or(poll, |retry| between(now, retry).min(poll))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

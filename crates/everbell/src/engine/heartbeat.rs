@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::settle::{Next, Transition};
-use everbell_core::store::{Beat, LeaseReport, Recorded, StoreResult};
+use everbell_core::store::{Beat, LeaseReport, Recorded, StoreResult, WorkSeen};
 use everbell_core::{Failure, FailureCode, RunStatus};
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -17,7 +17,7 @@ use tracing::warn;
 use super::inflight::{Attempt, Stop};
 use super::{Shared, Step, Wait};
 use crate::clock::later;
-use crate::events::Event;
+use crate::events::{Event, Round};
 
 /// Heartbeats that a signal asks for are at least so far apart.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,8 +52,9 @@ impl Heartbeat {
         let shared = Arc::clone(&self.shared);
         let Shared { store, options, inflight, claims, last_beat, signals, .. } = &*shared;
         let until = later(now, options.lease.duration);
-        let beat = store.heartbeat(&shared.instance(now), Some(until)).await?;
+        let beat = store.heartbeat(&shared.instance(now), Some(until), shared.may_rest()).await?;
         shared.set_draining(beat.draining);
+        self.look(beat.work, now, sent);
         let may_have_lapsed = beat.has_lapsed || beat.has_unleased;
         last_beat.note(sent, may_have_lapsed);
         if may_have_lapsed {
@@ -73,6 +74,28 @@ impl Heartbeat {
             inflight.stop((report.run, report.attempt), &Stop::Canceled { by: by.clone() });
         }
         Ok(())
+    }
+
+    /// Wakes the planner and the claimer if there is work for them. They hardly look by themselves while heartbeats do.
+    fn look(&self, work: Option<WorkSeen>, now: Timestamp, sent: Duration) {
+        let Shared { signals, last_beat, .. } = &*self.shared;
+        let looked_before = last_beat.note_look(work.is_some());
+        let Some(WorkSeen { is_due, is_pending }) = work else {
+            if looked_before {
+                // They have to look by themselves again.
+                signals.plan.notify_one();
+                signals.claim.notify_one();
+            }
+            return;
+        };
+        if is_due {
+            signals.plan.notify_one();
+        } else {
+            self.shared.looked(Round::Plan, now, sent, Some(0));
+        }
+        if is_pending {
+            signals.claim.notify_one();
+        }
     }
 
     /// Whether the runs that this instance holds may be others than those that the store knows.

@@ -15,6 +15,8 @@ struct State {
     /// Since when heartbeats are answered, if one has failed before.
     restored_at: Option<Duration>,
     has_failed: bool,
+    /// Whether it looked for work.
+    looked: bool,
 }
 
 impl LastBeat {
@@ -25,6 +27,18 @@ impl LastBeat {
             state.restored_at = Some(at);
         }
         state.answered = Some((at, may_have_lapsed));
+    }
+
+    /// A heartbeat was answered that looked for work, or did not. Returns whether the one before did.
+    pub(super) fn note_look(&self, looked: bool) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut state.looked, looked)
+    }
+
+    /// Whether heartbeats look for work, the last one not longer ago than `within`.
+    pub(super) fn looks_for_work(&self, now: Duration, within: Duration) -> bool {
+        let state = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.looked && state.answered.is_some_and(|(at, _)| now.saturating_sub(at) <= within)
     }
 
     /// A heartbeat failed.

@@ -74,6 +74,9 @@ use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
 use crate::targets::Targets;
 
+/// The time between two looks of a loop that others look for.
+const RESTING_POLL: Duration = Duration::from_mins(1);
+
 /// The actor of everbell's own actions.
 pub(crate) const EVERBELL: &str = "everbell";
 
@@ -198,6 +201,23 @@ impl Shared {
             self.events.publish(Event::Draining(draining));
             self.signals.wake_all();
         }
+    }
+
+    /// Whether heartbeats look for work instead of the planner and the claimer: nothing is in flight, and others are heard.
+    pub(crate) fn may_rest(&self) -> bool {
+        let options = &self.options;
+        self.store.hears_others()
+            && self.inflight.is_empty()
+            && !self.is_draining()
+            && self.targets.names().next().is_some()
+            && options.poll >= options.lease.heartbeat
+    }
+
+    /// The longest time between two looks of the planner or the claimer.
+    pub(crate) fn poll(&self) -> Duration {
+        let heartbeat = self.options.lease.heartbeat;
+        let rests = self.may_rest() && self.last_beat.looks_for_work(self.clock.monotonic(), 2 * heartbeat);
+        if rests { self.options.poll.max(RESTING_POLL) } else { self.options.poll }
     }
 
     /// Publishes the result of a look for work that began at `at`, and at `begun` of the monotonic clock.

@@ -80,6 +80,9 @@ impl Planner {
         for event in into_events(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
             events.publish(event);
         }
+        if !started.is_empty() {
+            signals.anchor.notify_one();
+        }
         for claim in started {
             self.patience.started(&claim.run.target);
             executor::start(&self.shared, claim, begun);
@@ -128,7 +131,9 @@ impl Step for Planner {
             return Ok(Wait::No);
         }
         let now = shared.now();
-        let idle = next.map_or(shared.options.poll, |next| between(now, next).min(shared.options.poll));
+        shared.anchoring.note_next_due(next.map(|next| shared.clock.monotonic() + between(now, next)));
+        let poll = shared.poll();
+        let idle = next.map_or(poll, |next| between(now, next).min(poll));
         Ok(Wait::For(wait.map_or(idle, |wait| wait.min(idle))))
     }
 

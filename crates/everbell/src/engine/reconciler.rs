@@ -13,7 +13,7 @@ use super::{Shared, Step, Wait};
 
 /// How many orgs are looked at in one transaction.
 pub(crate) const MAX_ORGS_PER_STEP: u32 = 500;
-/// The longest time between two looks when no signal comes.
+/// The longest time between two looks when no signal comes; twice that where the changes of others are heard of.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Looks that a signal asks for are at least so far apart: most signals are about something else.
 const MIN_INTERVAL: Duration = Duration::from_millis(250);
@@ -56,7 +56,7 @@ impl Step for Reconciler {
             return Ok(Wait::No);
         }
         self.last = Some(begun);
-        Ok(Wait::For(POLL_INTERVAL))
+        Ok(Wait::For(if self.shared.store.hears_others() { 2 * POLL_INTERVAL } else { POLL_INTERVAL }))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

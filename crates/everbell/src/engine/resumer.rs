@@ -16,7 +16,8 @@ use crate::events::Event;
 
 /// How many pauses are ended at once.
 const MAX_RESUMED_JOBS: u32 = 100;
-/// The longest time between two looks when no pause is known to end and no signal comes.
+/// The longest time between two looks when no pause is known to end and no signal comes; twice that where the changes of
+/// others are heard of.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
 /// Looks that a signal asks for are at least so far apart: most signals are about something else.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -75,7 +76,8 @@ impl Step for Resumer {
         }
         self.last = Some(begun);
         let next = ending.iter().map(|(_, until)| *until).find(|until| *until > now);
-        Ok(Wait::For(next.map_or(POLL_INTERVAL, |next| between(now, next).min(POLL_INTERVAL))))
+        let poll = if self.shared.store.hears_others() { 2 * POLL_INTERVAL } else { POLL_INTERVAL };
+        Ok(Wait::For(next.map_or(poll, |next| between(now, next).min(poll))))
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -22,6 +22,7 @@ pub(crate) struct Signals {
     pub(crate) record: Notify,
     pub(crate) beat: Notify,
     pub(crate) reap: Notify,
+    pub(crate) anchor: Notify,
     pub(crate) resume: Notify,
     pub(crate) reconcile: Notify,
     /// Whether the planner waits for room.

@@ -15,6 +15,7 @@ mod failures;
 mod given;
 mod given_pool;
 mod handlers;
+mod idle;
 mod inbox;
 mod job_actions;
 mod job_reads;

@@ -29,7 +29,7 @@ async fn instance(store: &dyn Store, targets: &[&str], heard: &str, draining: bo
         clock_skew_ms: 0,
         process: None,
     };
-    store.heartbeat(&instance, None).await.unwrap();
+    store.heartbeat(&instance, None, false).await.unwrap();
     id
 }
 

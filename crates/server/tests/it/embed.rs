@@ -135,7 +135,7 @@ async fn who_is_alive_is_judged_by_the_lease_that_is_configured() {
             clock_skew_ms: 0,
             process: None,
         };
-        bell.store().heartbeat(&instance, None).await.unwrap();
+        bell.store().heartbeat(&instance, None, false).await.unwrap();
     }
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/instances", listener.local_addr().unwrap());

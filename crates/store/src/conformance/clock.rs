@@ -137,7 +137,7 @@ pub async fn timers_come_back_in_bounded_steps(fresh: Fresh) {
 pub async fn who_died_in_a_false_future_is_noticed(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("hourly", "0 * * * *")).await;
-    world.store.heartbeat(&instance(1, at(AHEAD)), None).await.unwrap();
+    world.store.heartbeat(&instance(1, at(AHEAD)), None, false).await.unwrap();
     world.plan(at(AHEAD)).await;
     assert_eq!(world.start(at(AHEAD)).await.len(), 1);
     let now = at("02:30");
@@ -153,8 +153,8 @@ pub async fn the_lease_of_an_instance_from_a_false_future_is_shortened(fresh: Fr
     world.plan(at("02:00")).await;
     assert_eq!(world.start(at("02:00")).await.len(), 1);
     // Its run began before, and it was heard of since: only its lease is of a clock that was ahead.
-    world.store.heartbeat(&instance(1, at(AHEAD)), Some(at(AHEAD) + LEASE)).await.unwrap();
-    world.store.heartbeat(&instance(1, at("02:29")), None).await.unwrap();
+    world.store.heartbeat(&instance(1, at(AHEAD)), Some(at(AHEAD) + LEASE), false).await.unwrap();
+    world.store.heartbeat(&instance(1, at("02:29")), None, false).await.unwrap();
     let now = at("02:30");
     assert_eq!(world.store.expired_leases(at("02:31"), 10).await.unwrap(), []);
     assert_eq!(rearm(&world, now, 100).await.timers, 0);

@@ -1,12 +1,13 @@
 //! The lease of an instance, which covers every run that it holds, and what an instance hears in return for a heartbeat.
 
+use everbell_core::change;
 use everbell_core::settle::{Next, Outcome, Transition, settle};
 use everbell_core::store::{Beat, Claim, LeaseReport};
 use everbell_core::{Failure, FailureCode, OnLost, RunStatus};
 use jiff::Timestamp;
 
 use super::Fresh;
-use super::given::{at, audit, instance, instance_id, job, with};
+use super::given::{MAIL, at, audit, instance, instance_id, job, to, with};
 use super::world::{LEASE, World, failure, success};
 
 /// Runs of two jobs on the first instance, started at 01:00, and one of a third job on the second instance.
@@ -21,12 +22,12 @@ async fn three_runs(world: &World) -> (Vec<Claim>, Claim) {
 
 async fn beat(world: &World, number: u8, now: &str) -> Beat {
     let now = at(now);
-    world.store.heartbeat(&instance(number, now), Some(now + LEASE)).await.unwrap()
+    world.store.heartbeat(&instance(number, now), Some(now + LEASE), false).await.unwrap()
 }
 
 /// A heartbeat of a release that extends the lease of each run instead.
 async fn beat_of_old(world: &World, number: u8, now: &str) -> Beat {
-    world.store.heartbeat(&instance(number, at(now)), None).await.unwrap()
+    world.store.heartbeat(&instance(number, at(now)), None, false).await.unwrap()
 }
 
 async fn expired(world: &World, now: &str) -> Vec<everbell_core::RunId> {
@@ -190,6 +191,30 @@ pub async fn runs_of_an_instance_without_a_lease_count_by_their_own(fresh: Fresh
     world.finish(&[other], &success(), at("01:10")).await;
     assert_eq!(expired(&world, "01:10:30").await, []);
     assert_eq!(expired(&world, "01:10:31").await.len(), 2);
+}
+
+pub async fn a_heartbeat_that_looks_sees_work_for_its_targets(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let look = async |now: &str| {
+        let beat = world.store.heartbeat(&instance(1, at(now)), None, true).await.unwrap();
+        beat.work.map(|work| (work.is_due, work.is_pending))
+    };
+    assert_eq!(look("00:01").await, Some((false, false)));
+    world.create(job("hourly", "0 * * * *")).await;
+    world.create(to(job("mails", "0 * * * *"), MAIL)).await;
+    assert_eq!(look("00:59:59.999999").await, Some((false, false)), "not yet");
+    assert_eq!(look("01:00").await, Some((true, false)));
+    world.plan(at("01:00")).await;
+    assert_eq!(look("01:00").await, Some((false, true)), "it has become a run");
+    let claims = world.start(at("01:00")).await;
+    assert_eq!(claims.len(), 2);
+    assert_eq!(look("01:00").await, Some((false, false)), "which has started");
+    world.finish(&claims, &success(), at("01:00")).await;
+    world.try_change("hourly", at("01:30"), |view| change::retire(view, "ana", at("01:30"))).await.unwrap();
+    assert_eq!(look("02:00").await, Some((false, false)), "the other job has a target that it does not serve");
+    assert_eq!(world.plan(at("02:00")).await.runs.len(), 1);
+    assert_eq!(look("02:00").await, Some((false, false)), "nor its run");
+    assert_eq!(beat(&world, 1, "02:00").await.work, None, "without a look");
 }
 
 pub async fn the_runs_that_an_instance_holds_are_listed_however_old_their_leases_are(fresh: Fresh) {

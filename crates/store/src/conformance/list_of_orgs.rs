@@ -34,6 +34,7 @@ macro_rules! conformance_cases_of_orgs {
                 an_instance_is_new_until_it_is_known,
                 a_heartbeat_notices_that_the_lease_of_another_instance_has_ended,
                 runs_of_an_instance_without_a_lease_count_by_their_own,
+                a_heartbeat_that_looks_sees_work_for_its_targets,
                 the_runs_that_an_instance_holds_are_listed_however_old_their_leases_are,
                 an_instance_that_holds_runs_is_known_until_they_are_settled,
             }

@@ -71,7 +71,7 @@ pub async fn distant_years_read_back(fresh: Fresh) {
 
 pub async fn instances_keep_their_times(fresh: Fresh) {
     let world = World::new(&fresh);
-    world.store.heartbeat(&instance(1, at("01:02:03.123456789")), None).await.unwrap();
+    world.store.heartbeat(&instance(1, at("01:02:03.123456789")), None, false).await.unwrap();
     assert_eq!(world.store.list_instances().await.unwrap()[0].heartbeat_at, at("01:02:03.123456"));
 }
 

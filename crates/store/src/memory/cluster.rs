@@ -71,7 +71,7 @@ impl ClusterStore for MemoryStore {
     }
 
     /// Whether it drains is the operators' to say, so a heartbeat of a known instance leaves that alone.
-    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat> {
+    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>, looks: bool) -> StoreResult<Beat> {
         self.with(|state| {
             let (id, now) = (instance.id.as_uuid(), micros(instance.heartbeat_at));
             let known = state.instances.get(&id);
@@ -92,6 +92,7 @@ impl ClusterStore for MemoryStore {
                 to_cancel: held.filter(|run| run.cancel_by.is_some()).map(report).collect(),
                 has_unleased: others().any(|lease| lease.is_none()),
                 has_lapsed: others().flatten().any(|lease| lease < now),
+                work: looks.then(|| state.work_of(&instance.targets, now)),
             })
         })
     }

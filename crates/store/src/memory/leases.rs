@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use everbell_core::settle::Transition;
-use everbell_core::{InstanceId, Run, RunStatus};
+use everbell_core::store::WorkSeen;
+use everbell_core::{InstanceId, Run, RunStatus, Target};
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::state::State;
+use super::state::{Active, State};
 
 impl State {
     /// The end of the lease on a run: its own, or that of its instance if that ends later.
@@ -29,6 +30,16 @@ impl State {
         let is_own =
             move |run: &&Run| run.status == RunStatus::Running && run.claimed.is_some_and(|(_, by)| by == instance);
         self.active.values().map(|active| &active.run).filter(is_own)
+    }
+
+    /// Whether there is work for these targets.
+    pub(super) fn work_of(&self, targets: &[Target], now: Timestamp) -> WorkSeen {
+        let is_waiting =
+            |active: &&Active| active.run.status == RunStatus::Pending && active.available_at <= now && !active.paused;
+        WorkSeen {
+            is_due: !self.due(now, 1, targets).is_empty(),
+            is_pending: self.active.values().filter(is_waiting).any(|active| targets.contains(&active.run.target)),
+        }
     }
 
     /// Whether an instance holds runs.

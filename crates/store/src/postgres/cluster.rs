@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use everbell_core::settle::Settling;
 use everbell_core::store::{
     AuditEntry, Beat, ClockTrace, ClusterStore, Counts, Instance, LeaseReport, PruneBefore, Pruned, Rearmed, Session,
-    StoreError, StoreResult, StoreStatus, Wakeup,
+    StoreError, StoreResult, StoreStatus, Wakeup, WorkSeen,
 };
 use everbell_core::{App, InstanceId, ReleaseId, ReleaseStatus, Releases, RunId, Source};
 use jiff::Timestamp;
@@ -69,10 +69,12 @@ impl ClusterStore for PostgresStore {
         counts(jobs, active, &due)
     }
 
-    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat> {
+    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>, looks: bool) -> StoreResult<Beat> {
+        let targets: Vec<String> = instance.targets.iter().map(ToString::to_string).collect();
         let query = bind_instance!(sqlx::query_as(include_str!("sql/heartbeat.sql")), instance, lease_until);
+        let query = query.bind(looks).bind(targets);
         let rows: Vec<BeatColumns> = self.alone("writing a heartbeat", query.fetch_all_on(&self.loops)).await?;
-        Ok(BeatColumns::read(rows))
+        Ok(BeatColumns::read(rows, looks))
     }
 
     async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
@@ -249,19 +251,23 @@ struct BeatColumns {
     run_id: Option<Uuid>,
     attempt: Option<i32>,
     cancel_by: Option<String>,
+    due: bool,
+    pending: bool,
 }
 
 impl BeatColumns {
-    fn read(rows: Vec<BeatColumns>) -> Beat {
+    fn read(rows: Vec<BeatColumns>, looks: bool) -> Beat {
         let mut beat = Beat::default();
         for row in rows {
             (beat.draining, beat.is_new) = (row.draining, row.is_new);
             (beat.has_unleased, beat.has_lapsed) = (row.unleased, row.lapsed);
+            beat.work = looks.then_some(WorkSeen { is_due: row.due, is_pending: row.pending });
             beat.losses = u64::try_from(row.losses).unwrap_or(0);
             if let (Some(run), Some(attempt)) = (row.run_id, row.attempt) {
                 beat.to_cancel.push(lease_report((run, attempt, row.cancel_by)));
             }
         }
+        beat.to_cancel.sort_unstable_by_key(|report| report.run);
         beat
     }
 }

@@ -5,7 +5,7 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::Settling;
 use everbell_core::store::{
     AuditEntry, Beat, ClockTrace, ClusterStore, Counts, Due, FUTURE_TOLERANCE, Instance, LeaseReport, PruneBefore,
-    Pruned, Rearmed, Session, StoreError, StoreResult, StoreStatus, Wakeup,
+    Pruned, Rearmed, Session, StoreError, StoreResult, StoreStatus, Wakeup, WorkSeen,
 };
 use everbell_core::{App, InstanceId, JobId, ReleaseId, ReleaseStatus, Releases, RunId, Source};
 use jiff::{SignedDuration, Timestamp};
@@ -13,6 +13,7 @@ use sqlx::Connection;
 use uuid::Uuid;
 
 use super::audit::insert_audit;
+use super::batch;
 use super::connect::clock;
 use super::rearm::{cut_gaps, set_back};
 use super::transaction::Statement;
@@ -78,7 +79,7 @@ impl ClusterStore for SqliteStore {
         counts(jobs, active, &tx.one(due).await?)
     }
 
-    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>) -> StoreResult<Beat> {
+    async fn heartbeat(&self, instance: &Instance, lease_until: Option<Timestamp>, looks: bool) -> StoreResult<Beat> {
         let (id, now) = (instance.id.as_uuid(), Micros::from(instance.heartbeat_at));
         let mut held = self.writer("writing a heartbeat").await?;
         let mut tx = held.begin().await?;
@@ -89,9 +90,16 @@ impl ClusterStore for SqliteStore {
         tx.note_written();
         let query = sqlx::query(include_str!("sql/runs_to_cancel.sql")).bind(id);
         let to_cancel = tx.all(query).await?.into_iter().map(lease_report).collect();
+        let mut work = None;
+        if looks {
+            let targets = batch::rows(instance.targets.iter().map(ToString::to_string));
+            let query = sqlx::query(include_str!("sql/work_of_targets.sql")).bind(now).bind(targets);
+            let (is_due, is_pending): (bool, bool) = tx.one(query).await?;
+            work = Some(WorkSeen { is_due, is_pending });
+        }
         tx.commit().await?;
         let losses = u64::try_from(losses).unwrap_or(0);
-        Ok(Beat { draining, is_new: !known, losses, to_cancel, has_unleased, has_lapsed })
+        Ok(Beat { draining, is_new: !known, losses, to_cancel, has_unleased, has_lapsed, work })
     }
 
     async fn list_instances(&self) -> StoreResult<Vec<Instance>> {

@@ -20,6 +20,7 @@ CREATE TABLE everbell_active_runs (
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
+CREATE INDEX everbell_active_runs_canceled on everbell_active_runs (cancel_by) where cancel_by is not null;
 CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id);
 CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, priority, available_at) where status = 'pending';
 CREATE TABLE everbell_apps (
@@ -88,7 +89,7 @@ CREATE TABLE everbell_instances (
   heartbeat_at  integer not null,
   draining      integer not null default 0,
   clock_skew_ms integer not null
-, process text) strict;
+, process text, lease_until integer, losses integer not null default 0) strict;
 CREATE VIEW everbell_job_rows as
 select j.id, j.job_key, j.version, j.target, j.payload, j.cron_expression, j.run_at, j.schedule_type, j.timezone,
        j.anchor_at, j.start_at, j.end_at, j.dst_gap, j.dst_fold, j.scope, j.policies, j.labels, j.description, j.source,
@@ -225,7 +226,11 @@ select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_da
        coalesce(a.runner_id, o.runner_id) as runner_id,
        coalesce(a.claimed_at, o.claimed_at) as claimed_at,
        coalesce(a.started_at, o.started_at) as started_at,
-       o.finished_at, a.lease_until, a.cancel_by,
+       o.finished_at,
+       case when a.lease_until is not null then
+         max(a.lease_until, coalesce((select i.lease_until from everbell_instances i where i.id = a.runner_id), a.lease_until))
+       end as lease_until,
+       a.cancel_by,
        coalesce(a.failure_code, o.failure_code) as failure_code,
        coalesce(a.failure_message, o.failure_message) as failure_message,
        coalesce(a.failure_details, o.failure_details) as failure_details,

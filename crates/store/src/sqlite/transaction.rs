@@ -225,7 +225,7 @@ mod tests {
             clock_skew_ms: 0,
             process: None,
         };
-        store.heartbeat(&heartbeat, None).await.unwrap();
+        store.heartbeat(&heartbeat, None, false).await.unwrap();
         assert_eq!(store.status().await.unwrap().write_failure, None);
         let request = everbell_core::store::RequestKey { key: "small".to_owned(), fingerprint: [0; 32] };
         let written = store.remember_answer(&request, (200, ""), store.now().await.unwrap()).await;

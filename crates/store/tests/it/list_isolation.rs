@@ -140,7 +140,7 @@ async fn an_instance_among_instances(database: Broken) {
             clock_skew_ms: 0,
             process: None,
         };
-        store.heartbeat(&instance, None).await.unwrap();
+        store.heartbeat(&instance, None, false).await.unwrap();
     }
     database.run("update everbell.instances set roles = '{' where host = 'bad'").await;
     let hosts: Vec<String> = store.list_instances().await.unwrap().into_iter().map(|one| one.host).collect();

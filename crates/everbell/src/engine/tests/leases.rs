@@ -221,13 +221,13 @@ async fn runs_of_a_killed_process_of_this_machine_do_not_wait_for_their_lease() 
     let started: u64 = own.rsplit_once(' ').unwrap().1.parse().unwrap();
     let gone = dead(own.replace(&format!(" {started}"), &format!(" {}", started + 1)));
     // A process of another container cannot be judged.
-    lab.store.heartbeat(&dead(format!("x{}", gone.process.as_ref().unwrap())), None).await.unwrap();
+    lab.store.heartbeat(&dead(format!("x{}", gone.process.as_ref().unwrap())), None, false).await.unwrap();
     for time in ["01:00:01", "01:00:08"] {
         lab.set(time);
         other.reaper.step().await.unwrap();
         assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
     }
-    lab.store.heartbeat(&gone, None).await.unwrap();
+    lab.store.heartbeat(&gone, None, false).await.unwrap();
     for (time, run) in
         [("01:00:12", "01:00:00 running"), ("01:00:17", "01:00:00 running"), ("01:00:18", "01:00:00 failed lost")]
     {
@@ -238,7 +238,7 @@ async fn runs_of_a_killed_process_of_this_machine_do_not_wait_for_their_lease() 
     assert!(lab.store.list_instances().await.unwrap().is_empty(), "and it is forgotten");
     // Where an instance can be cut off, others may be on other machines, and only the lease decides.
     lab.store.set_can_partition(true);
-    lab.store.heartbeat(&gone, None).await.unwrap();
+    lab.store.heartbeat(&gone, None, false).await.unwrap();
     for time in ["01:00:30", "01:00:40"] {
         lab.set(time);
         other.reaper.step().await.unwrap();

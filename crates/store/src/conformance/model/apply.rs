@@ -161,7 +161,9 @@ impl Operation {
 
     async fn on_the_rest(&self, store: &dyn Store) -> Observation {
         match self {
-            Operation::Heartbeat(instance, lease) => Observation::new(store.heartbeat(instance, *lease).await),
+            Operation::Heartbeat(instance, lease, looks) => {
+                Observation::new(store.heartbeat(instance, *lease, *looks).await)
+            }
             Operation::Drain { instance, draining, entry } => {
                 Observation::new(store.drain_instance(*instance, *draining, entry).await)
             }

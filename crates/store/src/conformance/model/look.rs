@@ -22,7 +22,8 @@ impl Generator {
             0 | 1 => {
                 // Sometimes of a release without such leases.
                 let lease_until = (!self.dice.one_in(4)).then(|| now + Duration::from_secs(90));
-                Operation::Heartbeat(Box::new(instance(self.dice.below(3) as u8, now)), lease_until)
+                // What it sees of the work may be more than there is.
+                Operation::Heartbeat(Box::new(instance(self.dice.below(3) as u8, now)), lease_until, false)
             }
             2 => {
                 let instance = instance_id(self.dice.below(4) as u8);

@@ -24,7 +24,7 @@ pub(super) enum Operation {
     Cancel { run: RunId, now: Timestamp, entry: AuditEntry },
     GetRun(RunId),
     SlotOutcome { job: JobId, slot: Timestamp },
-    Heartbeat(Box<Instance>, Option<Timestamp>),
+    Heartbeat(Box<Instance>, Option<Timestamp>, bool),
     Drain { instance: InstanceId, draining: bool, entry: AuditEntry },
     RemoveInstances(Timestamp),
     CreateToken(NewToken, AuditEntry),

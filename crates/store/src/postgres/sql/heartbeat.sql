@@ -17,8 +17,19 @@ with others as materialized (
   returning i.draining, i.losses
 )
 select beat.draining, not others.known as is_new, beat.losses, others.unleased, others.lapsed,
-       a.run_id, a.attempt, a.cancel_by
+       a.run_id, a.attempt, a.cancel_by,
+       -- Where a thousand others come first, the planner looks closer.
+       $13 and coalesce((
+         select bool_or(soon.target = any($14)) or count(*) >= 1000
+         from (select target from everbell.timers where next_run_at <= $8 order by next_run_at limit 1000) soon
+       ), false) as due,
+       $13 and exists (
+         select from unnest($14::text[]) as wanted (target)
+         cross join lateral (
+           select from everbell.active_runs p
+           where p.target = wanted.target and p.status = 'pending' and p.available_at <= $8 and not p.paused limit 1
+         ) one
+       ) as pending
 from beat cross join others
--- A comparison, so that the index of the few that are to be canceled is the only way.
+-- A comparison, and in no order, so that the index of the few that are to be canceled is the only way.
 left join everbell.active_runs a on a.cancel_by >= '' and a.runner_id = $1 and a.status = 'running'
-order by a.run_id
