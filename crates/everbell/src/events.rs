@@ -117,6 +117,7 @@ pub enum Event {
         run: RunInfo,
     },
     /// A run was lost because its instance stopped sending heartbeats. It has failed, or is retried if its job says so.
+    /// One whose cancellation was asked for before is canceled instead of retried, and [`Event::Finished`] reports it.
     Reaped {
         /// The run.
         run: RunId,

@@ -140,13 +140,16 @@ impl Reaper {
         let Shared { store, events, signals, .. } = &*self.shared;
         let recorded = store.record(lost, now).await?;
         for (transition, recorded) in lost.iter().zip(recorded) {
+            let run = store.get_run(transition.run_id).await.ok();
             let (consecutive_failures, retry_at) = match (recorded, &transition.to) {
                 (Recorded::LeaseLost, _) => continue,
                 (Recorded::Applied { .. }, Next::Retry { not_before, .. }) => (0, Some(*not_before)),
                 (Recorded::Applied { consecutive_failures }, Next::Finish { .. }) => (consecutive_failures, None),
-                (Recorded::Canceled { .. }, _) => (0, None),
+                (Recorded::Canceled { .. }, _) => {
+                    run.as_ref().inspect(|run| events.publish(finished(run)));
+                    continue;
+                }
             };
-            let run = store.get_run(transition.run_id).await.ok();
             events.publish(Event::Reaped { run: transition.run_id, info: run.as_ref().map(info_of), retry_at });
             if let Some(at) = retry_at {
                 signals.claim_at(at);
@@ -161,6 +164,12 @@ impl Reaper {
         self.shared.signals.claim.notify_one();
         Ok(())
     }
+}
+
+/// The event about a run that has ended.
+fn finished(run: &Run) -> Event {
+    let (code, message) = run.failure.clone().map(|failure| (failure.code, failure.message)).unzip();
+    Event::Finished { run: info_of(run), status: run.status, code, message, took: run.duration().unwrap_or_default() }
 }
 
 /// `failureDetails` of a run that is lost: the end of its lease, and the instance that had it. The host is unknown if that

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use everbell_core::store::RunStore;
+use everbell_core::store::{Canceled, RunStore};
 use everbell_core::{EarlierAttempt, FailureCode, OnLeaseLoss, OnLost, PolicyValues, Target};
 
-use super::lab::{Lab, action, at, job, ok, with};
+use super::lab::{Lab, action, at, entry, job, ok, with};
 use crate::engine::{Engine, Step};
 use crate::events::Event;
 use crate::targets::TargetOptions;
@@ -82,6 +82,20 @@ async fn a_lost_run_is_retried_after_the_backoff_if_its_job_says_so() {
     assert_eq!(lab.runs("long").await, ["01:00:00 failed lost"]);
     let run = &lab.records("long").await[0];
     assert_eq!(run.attempts_in_words().as_deref(), Some("attempt 1 was lost, attempt 2 was lost"));
+}
+
+#[tokio::test]
+async fn a_lost_run_that_was_asked_to_stop_is_canceled_without_a_wait() {
+    let mut lab = at_work(retrying).await;
+    let id = lab.records("long").await[0].id;
+    let asked = lab.store.cancel_run(id, "ana", at("01:00"), &entry("run.cancel", at("01:00"))).await.unwrap();
+    assert_eq!(asked, Canceled::Requested);
+    drop(lab.engine_instead());
+    lab.heard();
+    reaped(&lab).await;
+    assert_eq!(lab.runs("long").await, ["01:00:00 canceled canceled"]);
+    assert_eq!(earlier(&lab.records("long").await[0]), ["attempt 1 was lost"]);
+    assert_eq!(lab.heard(), ["Finished"], "it has neither failed nor will it be retried");
 }
 
 #[tokio::test]
