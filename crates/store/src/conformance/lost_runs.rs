@@ -147,7 +147,7 @@ pub async fn a_claim_that_is_given_back_is_no_attempt(fresh: Fresh) {
     let to = Next::Retry { not_before: at("01:01"), failure, ended: None };
     let (run_id, attempt) = (first.run.id, first.run.attempt);
     let back = Transition { run_id, attempt, from: RunStatus::Running, to, output: None };
-    world.store.record(&[back.clone()], at("01:01")).await.unwrap();
+    world.store.record(std::slice::from_ref(&back), at("01:01")).await.unwrap();
     let again = world.start(at("01:01")).await.remove(0);
     assert_eq!((again.run.attempt, again.run.earlier_attempts.len()), (2, 0));
 
