@@ -24,8 +24,8 @@ pub struct Beat {
     pub work: Option<WorkSeen>,
 }
 
-/// Whether there is work for the targets of an instance. It may say so without reason, and never misses any: who looks closer
-/// finds out.
+/// Whether there is work for the targets of an instance. It may say so without reason, for the planner and the claimer to
+/// look closer, and it misses none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkSeen {
     /// Whether a timer is due.

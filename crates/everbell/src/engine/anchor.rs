@@ -14,7 +14,8 @@ use crate::events::Event;
 
 /// How often to ask. A step is noticed after this time.
 const ANCHOR_INTERVAL: Duration = Duration::from_secs(1);
-/// How often to ask while nothing is in flight and nothing is due for [`CALM_BEFORE`]. Whoever starts runs asks before.
+/// How often to ask while nothing is in flight and nothing is due for [`CALM_BEFORE`]. The planner and the claimer
+/// ask before they start runs.
 const CALM_INTERVAL: Duration = Duration::from_secs(15);
 /// How long before the next fire the clock is followed closely again.
 const CALM_BEFORE: Duration = Duration::from_mins(1);

@@ -124,6 +124,68 @@ async fn beside_an_instance_of_an_older_release_every_heartbeat_extends_the_leas
     assert_eq!(calls_of_a_beat(&mut lab, &counting, 20).await, 1, "it has left");
 }
 
+/// Whether a signal is set, which is taken by that.
+async fn is_signaled(signal: &tokio::sync::Notify) -> bool {
+    tokio::select! {
+        biased;
+        () = signal.notified() => true,
+        () = std::future::ready(()) => false,
+    }
+}
+
+#[tokio::test]
+async fn heartbeats_look_for_work_while_nothing_is_in_flight() {
+    let mut lab = Lab::new();
+    let poll = Wait::For(Duration::from_secs(5));
+    assert_eq!(lab.engine.planner.step().await.unwrap(), poll, "before the first heartbeat");
+    lab.engine.heartbeat.step().await.unwrap();
+    assert_eq!(lab.heard(), ["Round", "Round", "Heartbeat"], "it counts as a look");
+    let resting = Wait::For(Duration::from_mins(1));
+    assert_eq!(lab.engine.planner.step().await.unwrap(), resting);
+    assert_eq!(lab.engine.claimer.step().await.unwrap(), resting);
+
+    // A job of another instance whose notification is lost.
+    lab.create(job("long", "0 1 * * *", "wait")).await;
+    let signals = |lab: &Lab| Arc::clone(&lab.engine.shared);
+    lab.set("00:59:55");
+    lab.engine.heartbeat.step().await.unwrap();
+    assert!(!is_signaled(&signals(&lab).signals.plan).await);
+    lab.set("01:00");
+    lab.engine.heartbeat.step().await.unwrap();
+    assert!(is_signaled(&signals(&lab).signals.plan).await, "a timer is due");
+    lab.engine.planner.step().await.unwrap();
+    assert!(is_signaled(&signals(&lab).signals.claim).await);
+    lab.set("01:00:05");
+    lab.engine.heartbeat.step().await.unwrap();
+    assert!(is_signaled(&signals(&lab).signals.claim).await, "a run is pending");
+
+    // Once it is at work, the loops look by themselves.
+    lab.turn().await;
+    assert_eq!(lab.runs("long").await, ["01:00:00 running"]);
+    lab.set("01:00:10");
+    lab.engine.heartbeat.step().await.unwrap();
+    assert!(is_signaled(&signals(&lab).signals.plan).await, "they are woken for that");
+    assert_eq!(lab.engine.planner.step().await.unwrap(), poll);
+    assert_eq!(lab.engine.claimer.step().await.unwrap(), poll);
+}
+
+#[tokio::test]
+async fn the_clock_is_asked_seldom_while_nothing_is_due_and_nothing_in_flight() {
+    let mut lab = Lab::new();
+    lab.create(job("long", "0 1 * * *", "wait")).await;
+    lab.engine.anchor.step().await.unwrap();
+    lab.set("00:00:01");
+    assert_eq!(lab.engine.anchor.step().await.unwrap(), Wait::For(Duration::from_secs(1)), "the planner did not look");
+    lab.engine.planner.step().await.unwrap();
+    lab.set("00:00:02");
+    assert_eq!(lab.engine.anchor.step().await.unwrap(), Wait::For(Duration::from_secs(15)));
+    lab.set("00:59:30");
+    assert_eq!(lab.engine.anchor.step().await.unwrap(), Wait::For(Duration::from_secs(1)), "soon something is due");
+    lab.turn_at("01:00").await;
+    assert!(is_signaled(&lab.engine.shared.signals.anchor).await, "a run has started");
+    assert_eq!(lab.engine.anchor.step().await.unwrap(), Wait::For(Duration::from_secs(1)), "it is in flight");
+}
+
 #[tokio::test]
 async fn the_reaper_rests_while_all_others_are_alive() {
     let (mut lab, counting) = counted().await;

@@ -121,7 +121,7 @@ async fn a_pause_that_is_over_ends_by_itself() {
     assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_secs(20)), "it knows when");
     lab.change("hourly", |view| change::pause(view, pause(at("00:10"), at("02:30")))).await.unwrap();
     lab.set("00:10:20");
-    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_secs(30)), "paused anew");
+    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_mins(1)), "paused anew");
     lab.set("02:30");
     lab.engine.resumer.step().await.unwrap();
     lab.turn().await;
