@@ -6,6 +6,7 @@
 //! see [`Patience`].
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,8 +59,21 @@ impl Planner {
             now,
             lease_until: later(now, options.lease.duration),
         });
-        let under_way = start.is_some().then(|| claims.begin());
-        let planned = store.plan_due(&PlanDue { now, limit, targets, start }, &plan).await;
+        let mut under_way = start.is_some().then(|| claims.begin());
+        let request = PlanDue { now, limit, targets, start };
+        let planned = {
+            let mut answer = pin!(store.plan_due(&request, &plan));
+            tokio::select! {
+                biased;
+                answer = &mut answer => answer,
+                () = self.shared.clock.sleep(options.lease.claim_within()), if start.is_some() => {
+                    // Whatever it has leased by now, or will, starts no more; but a plan is not given up half-way.
+                    under_way = None;
+                    self.shared.drop_claims(None);
+                    answer.await
+                }
+            }
+        };
         self.batch.learn(&planned);
         self.shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
         if start.is_some() && planned.as_ref().is_err_and(StoreError::may_be_done) {

@@ -142,7 +142,7 @@ pub async fn a_lost_run_that_was_to_be_canceled_is_not_reported_to_its_old_runne
     let run = world.start_on(1, at("01:00"), 1).await.remove(0).run.id;
     world.store.cancel_run(run, "ana", at("01:00:10"), &audit("run.cancel", "run", at("01:00:10"))).await.unwrap();
     reap(&world, at("01:00:31")).await;
-    assert_eq!(world.run(run).await.status, RunStatus::Pending);
+    assert_eq!(world.run(run).await.status, RunStatus::Canceled, "instead of retried");
     assert_eq!(beat(&world, 1, "01:00:32").await.to_cancel, []);
 }
 
