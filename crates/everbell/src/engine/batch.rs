@@ -31,6 +31,29 @@ impl BatchSize {
     }
 }
 
+/// The size of the next of several batches in a row: the first is small, so that what comes first starts at once, and each
+/// is four times as large as the one before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ramp(u32);
+
+impl Ramp {
+    /// What starts within a few milliseconds.
+    const FIRST: u32 = 50;
+
+    pub(super) fn new() -> Ramp {
+        Ramp(Ramp::FIRST)
+    }
+
+    pub(super) fn get(self) -> u32 {
+        self.0
+    }
+
+    /// A batch was full, so another follows, or was not.
+    pub(super) fn looked(&mut self, full: bool) {
+        self.0 = if full { self.0.saturating_mul(4) } else { Ramp::FIRST };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -69,6 +92,17 @@ mod tests {
         assert!(rounds < 40, "{rounds}");
         batch.learn(&Ok(()));
         assert_eq!(batch.get(), 500);
+    }
+
+    #[test]
+    fn batches_in_a_row_grow_from_a_small_one() {
+        let mut ramp = Ramp::new();
+        let sizes = [true, true, false, true].map(|full| {
+            let size = ramp.get();
+            ramp.looked(full);
+            size
+        });
+        assert_eq!(sizes, [50, 200, 800, 50]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use everbell_core::{JobId, JobKey, Target};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use super::batch::BatchSize;
+use super::batch::{BatchSize, Ramp};
 use super::inflight::{Rooms, Take};
 use super::patience::Patience;
 use super::{Shared, Step, Wait, executor};
@@ -28,6 +28,7 @@ pub(crate) struct Planner {
     shared: Arc<Shared>,
     targets: Vec<Target>,
     batch: BatchSize,
+    ramp: Ramp,
     patience: Patience,
 }
 
@@ -35,7 +36,7 @@ impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
         let targets = shared.targets.names().cloned().collect();
         let batch = BatchSize::new(shared.options.batch);
-        Planner { targets, shared: Arc::clone(shared), batch, patience: Patience::default() }
+        Planner { targets, shared: Arc::clone(shared), batch, ramp: Ramp::new(), patience: Patience::default() }
     }
 
     /// Plans due timers of these targets, and starts their runs as far as there is room. Returns whether more may be due,
@@ -120,7 +121,7 @@ impl Step for Planner {
         let waits = |waits| shared.signals.planner_waits.store(waits, Ordering::SeqCst);
         // Before it looks for room, so that none is missed.
         waits(true);
-        let limit = self.batch.get();
+        let limit = self.batch.get().min(self.ramp.get());
         let rooms =
             shared.inflight.reserve(&shared.targets, Take::Slots, limit, |target| !shared.claims.may_wait(target));
         let (ready, others): (Vec<Target>, Vec<Target>) = self.targets.iter().cloned().partition(|one| rooms.has(one));
@@ -140,6 +141,9 @@ impl Step for Planner {
         // The claimer may have found no place while some were reserved here.
         if shared.targets.names().any(|target| shared.claims.may_wait(target)) {
             shared.signals.claim.notify_one();
+        }
+        if full || wait.is_none() {
+            self.ramp.looked(full);
         }
         if full {
             return Ok(Wait::No);
