@@ -1,8 +1,8 @@
-//! The cases about declarations, orgs, leases of instances, lost runs, pauses, purges, queues, races, versions and sessions, for the list of all
-//! cases.
+//! The cases about declarations, orgs, leases of instances, lost runs, pauses, purges, queues, races, versions and sessions,
+//! for the list of all cases.
 
-/// Adds the cases about declarations, orgs, leases of instances, lost runs, pauses, purges, queues, races, versions and sessions to those that it is
-/// given, and hands all of them to a macro.
+/// Adds the cases about declarations, orgs, leases of instances, lost runs, pauses, purges, queues, races, versions and
+/// sessions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
