@@ -4,6 +4,7 @@ use super::LeaseReport;
 
 /// The answer to a heartbeat: everything that an instance has to know about itself and its neighbours, in one round trip
 /// whose cost does not depend on the number of runs that the instance holds.
+#[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Beat {
     /// Whether the instance is asked to take no more work.

@@ -37,20 +37,19 @@ struct State {
     last_step: Option<Duration>,
     /// Whether a step back was noticed whose timers have not been repaired.
     must_rearm: bool,
-    /// When the next timer is due, if the planner has looked; `None` within for none at all.
-    next_due: Option<Option<Duration>>,
+    /// Until when nothing is due for [`CALM_BEFORE`], as far as the planner has seen.
+    calm_until: Option<Duration>,
 }
 
 impl Anchoring {
     /// The planner has looked: the next timer is due then.
     pub(super) fn note_next_due(&self, at: Option<Duration>) {
-        self.locked().next_due = Some(at);
+        self.locked().calm_until = Some(at.map_or(Duration::MAX, |at| at.saturating_sub(CALM_BEFORE)));
     }
 
     /// Whether nothing is due for a while.
     fn is_calm(&self, monotonic: Duration) -> bool {
-        let next_due = self.locked().next_due;
-        next_due.is_some_and(|next| next.is_none_or(|next| next > monotonic + CALM_BEFORE))
+        self.locked().calm_until.is_some_and(|until| until > monotonic)
     }
 
     /// How long until the database is asked again, at this interval.

@@ -30,82 +30,97 @@ pub(crate) struct Planner {
     batch: BatchSize,
     ramp: Ramp,
     patience: Patience,
+    /// Whether the last step left due timers behind.
+    is_behind: bool,
 }
 
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
         let targets = shared.targets.names().cloned().collect();
         let batch = BatchSize::new(shared.options.batch);
-        Planner { targets, shared: Arc::clone(shared), batch, ramp: Ramp::new(), patience: Patience::default() }
+        let (ramp, patience) = (Ramp::new(), Patience::default());
+        Planner { targets, shared: Arc::clone(shared), batch, ramp, patience, is_behind: false }
     }
 
-    /// Plans due timers of these targets, and starts their runs as far as there is room. Returns whether more may be due,
-    /// and when the next one is.
-    async fn look(
-        &mut self,
-        limit: u32,
-        targets: &[Target],
-        rooms: Option<&Rooms<'_>>,
-    ) -> StoreResult<(bool, Option<Timestamp>)> {
-        let Shared { store, options, signals, events, claims, .. } = &*self.shared;
-        // Before the time of day, from which the database counts leases.
-        let begun = self.shared.clock.monotonic();
-        let now = self.shared.now();
-        let keys = Mutex::default();
-        let plan = |due: &Due, now: Timestamp| noting_keys(due, decide(due, now), &keys);
-        let start = rooms.map(|rooms| StartRuns {
-            instance: self.shared.instance,
-            targets: &rooms.targets,
-            limit: rooms.limit,
-            now,
-            lease_until: later(now, options.lease.duration),
-        });
-        let mut under_way = start.is_some().then(|| claims.begin());
-        let request = PlanDue { now, limit, targets, start };
-        let planned = {
-            let mut answer = pin!(store.plan_due(&request, &plan));
-            tokio::select! {
-                biased;
-                answer = &mut answer => answer,
-                () = self.shared.clock.sleep(options.lease.claim_within()), if start.is_some() => {
-                    // Whatever it has leased by now, or will, starts no more; but a plan is not given up half-way.
-                    under_way = None;
-                    self.shared.drop_claims(None);
-                    answer.await
-                }
-            }
-        };
-        self.batch.learn(&planned);
-        self.shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
-        if start.is_some() && planned.as_ref().is_err_and(StoreError::may_be_done) {
-            self.shared.drop_claims(None);
+    /// Takes up what a look has found.
+    fn take_up(&mut self, limit: u32, targets: &[Target], looked: StoreResult<Looked>) -> StoreResult<Looked> {
+        self.batch.learn(&looked);
+        let looked = looked?;
+        self.patience.planned(targets, looked.timers >= limit);
+        for target in &looked.started {
+            self.patience.started(target);
         }
-        let mut planned = planned?;
-        if !planned.all_started() && planned.runs.iter().any(|run| run.skipped.is_none()) {
-            claims.note_pending();
-            signals.claim.notify_one();
-        }
-        let (full, next) = (planned.timers >= limit, planned.next_due_at);
-        self.patience.planned(targets, full);
-        let mut started = std::mem::take(&mut planned.claims);
-        if !started.is_empty() && self.shared.is_late(begun) {
-            self.shared.drop_claims(Some(started.len()));
-            started.clear();
-        }
-        for event in into_events(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-            events.publish(event);
-        }
-        if !started.is_empty() {
-            signals.anchor.notify_one();
-        }
-        for claim in started {
-            self.patience.started(&claim.run.target);
-            executor::start(&self.shared, claim, begun);
-        }
-        // From here on its runs are known.
-        drop(under_way);
-        Ok((full, next))
+        Ok(looked)
     }
+}
+
+/// What a look for due timers found.
+#[derive(Debug)]
+struct Looked {
+    timers: u32,
+    next: Option<Timestamp>,
+    /// The targets of the runs that started.
+    started: Vec<Target>,
+}
+
+/// Plans due timers of these targets, and starts their runs as far as there is room.
+async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Option<&Rooms<'_>>) -> StoreResult<Looked> {
+    let Shared { store, options, signals, events, claims, .. } = &**shared;
+    // Before the time of day, from which the database counts leases.
+    let begun = shared.clock.monotonic();
+    let now = shared.now();
+    let keys = Mutex::default();
+    let plan = |due: &Due, now: Timestamp| noting_keys(due, decide(due, now), &keys);
+    let start = rooms.map(|rooms| StartRuns {
+        instance: shared.instance,
+        targets: &rooms.targets,
+        limit: rooms.limit,
+        now,
+        lease_until: later(now, options.lease.duration),
+    });
+    let mut under_way = start.is_some().then(|| claims.begin());
+    let request = PlanDue { now, limit, targets, start };
+    let planned = {
+        let mut answer = pin!(store.plan_due(&request, &plan));
+        tokio::select! {
+            biased;
+            answer = &mut answer => answer,
+            () = shared.clock.sleep(options.lease.claim_within()), if start.is_some() => {
+                // Whatever it has leased by now, or will, starts no more; but a plan is not given up half-way.
+                under_way = None;
+                shared.drop_claims(None);
+                answer.await
+            }
+        }
+    };
+    shared.looked(Round::Plan, now, begun, planned.as_ref().ok().map(|planned| planned.timers as usize));
+    if start.is_some() && planned.as_ref().is_err_and(StoreError::may_be_done) {
+        shared.drop_claims(None);
+    }
+    let mut planned = planned?;
+    if !planned.all_started() && planned.runs.iter().any(|run| run.skipped.is_none()) {
+        claims.note_pending();
+        signals.claim.notify_one();
+    }
+    let (timers, next) = (planned.timers, planned.next_due_at);
+    let mut started = std::mem::take(&mut planned.claims);
+    if !started.is_empty() && shared.is_late(begun) {
+        shared.drop_claims(Some(started.len()));
+        started.clear();
+    }
+    for event in into_events(planned, &keys.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+        events.publish(event);
+    }
+    if !started.is_empty() {
+        signals.anchor.notify_one();
+    }
+    let looked = Looked { timers, next, started: started.iter().map(|claim| claim.run.target.clone()).collect() };
+    for claim in started {
+        executor::start(shared, claim, begun);
+    }
+    // From here on its runs are known.
+    drop(under_way);
+    Ok(looked)
 }
 
 impl Step for Planner {
@@ -122,22 +137,44 @@ impl Step for Planner {
         // Before it looks for room, so that none is missed.
         waits(true);
         let limit = self.batch.get().min(self.ramp.get());
-        let rooms =
-            shared.inflight.reserve(&shared.targets, Take::Slots, limit, |target| !shared.claims.may_wait(target));
+        let reserve = || {
+            let is_wanted = |target: &Target| !shared.claims.may_wait(target);
+            shared.inflight.reserve(&shared.targets, Take::Slots, limit, is_wanted)
+        };
+        let rooms = reserve();
         let (ready, others): (Vec<Target>, Vec<Target>) = self.targets.iter().cloned().partition(|one| rooms.has(one));
         let (mut full, mut next) = (false, None);
         if !ready.is_empty() {
             self.patience.has_room(&ready, shared.clock.monotonic());
-            (full, next) = self.look(rooms.limit, &ready, Some(&rooms)).await?;
+            // Of a deep backlog another part is planned meanwhile, where two transactions can write at once.
+            let more = Some(reserve()).filter(|more| self.is_behind && shared.store.can_partition() && more.limit > 0);
+            let aside: Vec<Target> =
+                ready.iter().filter(|one| more.as_ref().is_some_and(|more| more.has(one))).cloned().collect();
+            let second = async {
+                match more.as_ref().filter(|_| !aside.is_empty()) {
+                    Some(more) => Some((more.limit, look(&shared, more.limit, &aside, Some(more)).await)),
+                    None => None,
+                }
+            };
+            let (first, second) = tokio::join!(look(&shared, rooms.limit, &ready, Some(&rooms)), second);
+            let first = self.take_up(rooms.limit, &ready, first);
+            let second = second.map(|(limit, looked)| (limit, self.take_up(limit, &aside, looked)));
+            for (limit, looked) in [Some((rooms.limit, first)), second].into_iter().flatten() {
+                let looked = looked?;
+                full |= looked.timers >= limit;
+                next = next.into_iter().chain(looked.next).min();
+            }
         }
         drop(rooms);
         let (over, wait) = self.patience.has_no_room(others, shared.clock.monotonic());
         waits(wait.is_some());
         if !over.is_empty() {
-            let (more, then) = self.look(limit, &over, None).await?;
-            full |= more;
-            next = next.into_iter().chain(then).min();
+            let looked = look(&shared, limit, &over, None).await;
+            let looked = self.take_up(limit, &over, looked)?;
+            full |= looked.timers >= limit;
+            next = next.into_iter().chain(looked.next).min();
         }
+        self.is_behind = full || wait.is_some();
         // The claimer may have found no place while some were reserved here.
         if shared.targets.names().any(|target| shared.claims.may_wait(target)) {
             shared.signals.claim.notify_one();

@@ -241,6 +241,7 @@ fn lease_report((run, attempt, cancel_by): (Uuid, i32, Option<String>)) -> Lease
 }
 
 /// A row of `heartbeat.sql`: one for each run that is to be canceled, or a single one without a run.
+#[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 #[derive(sqlx::FromRow)]
 struct BeatColumns {
     draining: bool,
