@@ -42,15 +42,26 @@ impl Planner {
         Planner { targets, shared: Arc::clone(shared), batch, ramp, patience, is_behind: false }
     }
 
-    /// Takes up what a look has found.
-    fn take_up(&mut self, limit: u32, targets: &[Target], looked: StoreResult<Looked>) -> StoreResult<Looked> {
-        self.batch.learn(&looked);
-        let looked = looked?;
-        self.patience.planned(targets, looked.timers >= limit);
-        for target in &looked.started {
+    /// Takes up what looks of these targets have found, each with its limit. Returns whether more may be due, and when the
+    /// next timer is.
+    fn take_up(
+        &mut self,
+        targets: &[Target],
+        looks: impl IntoIterator<Item = (u32, StoreResult<Looked>)>,
+    ) -> StoreResult<(bool, Option<Timestamp>)> {
+        let (mut full, mut next, mut started) = (false, None, Vec::new());
+        for (limit, looked) in looks {
+            self.batch.learn(&looked);
+            let looked = looked?;
+            full |= looked.timers >= limit;
+            next = next.into_iter().chain(looked.next).min();
+            started.extend(looked.started);
+        }
+        self.patience.planned(targets, full);
+        for target in &started {
             self.patience.started(target);
         }
-        Ok(looked)
+        Ok((full, next))
     }
 }
 
@@ -157,22 +168,16 @@ impl Step for Planner {
                 }
             };
             let (first, second) = tokio::join!(look(&shared, rooms.limit, &ready, Some(&rooms)), second);
-            let first = self.take_up(rooms.limit, &ready, first);
-            let second = second.map(|(limit, looked)| (limit, self.take_up(limit, &aside, looked)));
-            for (limit, looked) in [Some((rooms.limit, first)), second].into_iter().flatten() {
-                let looked = looked?;
-                full |= looked.timers >= limit;
-                next = next.into_iter().chain(looked.next).min();
-            }
+            (full, next) = self.take_up(&ready, [(rooms.limit, first)].into_iter().chain(second))?;
         }
         drop(rooms);
         let (over, wait) = self.patience.has_no_room(others, shared.clock.monotonic());
         waits(wait.is_some());
         if !over.is_empty() {
             let looked = look(&shared, limit, &over, None).await;
-            let looked = self.take_up(limit, &over, looked)?;
-            full |= looked.timers >= limit;
-            next = next.into_iter().chain(looked.next).min();
+            let (more, then) = self.take_up(&over, [(limit, looked)])?;
+            full |= more;
+            next = next.into_iter().chain(then).min();
         }
         self.is_behind = full || wait.is_some();
         // The claimer may have found no place while some were reserved here.
