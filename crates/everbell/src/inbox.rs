@@ -36,19 +36,20 @@ const MAX_REASON_BYTES: usize = 2_000;
 pub(crate) async fn serve(parts: &Arc<Parts>) -> Infallible {
     loop {
         let woken = parts.store.woken();
-        let more = match answer_some(parts).await {
-            Ok(more) => more,
+        let left = match answer_some(parts).await {
+            Ok(left) => left,
             Err(error) => {
                 // The other loops report an outage.
                 debug!(%error, "the inbox cannot be read");
-                false
+                Left::Some
             }
         };
-        if more {
+        if left == Left::More {
             continue;
         }
         parts.clock.sleep(MIN_PAUSE).await;
-        let idle = if parts.store.hears_others() { IDLE_INTERVAL } else { POLL_INTERVAL };
+        let may_rest = left == Left::None && parts.store.hears_others();
+        let idle = if may_rest { IDLE_INTERVAL } else { POLL_INTERVAL };
         tokio::select! {
             () = woken => {}
             () = parts.clock.sleep(idle) => {}
@@ -56,8 +57,18 @@ pub(crate) async fn serve(parts: &Arc<Parts>) -> Infallible {
     }
 }
 
-/// Answers the oldest requests. Returns whether there may be more.
-pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
+/// The requests that a look leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    None,
+    /// Some that could not be answered yet: nothing wakes the next look for them.
+    Some,
+    /// More than were read at once.
+    More,
+}
+
+/// Answers the oldest requests.
+async fn answer_some(parts: &Arc<Parts>) -> StoreResult<Left> {
     let requests = parts.store.open_inbox(MAX_READ_REQUESTS).await?;
     let (mut answered, mut locked) = (0, 0);
     for request in &requests {
@@ -93,7 +104,8 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
                     warn!(request = request.id, %actor, target_label = %request.target, %reason, "refused a request of the inbox");
                 }
             }
-            Ok(false) => {}
+            // Another instance was faster.
+            Ok(false) => answered += 1,
             // Its key was taken meanwhile: the next look sees by whom.
             Err(error) if error.is_conflict() => {}
             // A transaction of an application has its key: those behind it wait no longer than for a few of these.
@@ -108,7 +120,13 @@ pub(crate) async fn answer_some(parts: &Arc<Parts>) -> StoreResult<bool> {
             Err(error) => warn!(request = request.id, %error, "cannot answer a request of the inbox"),
         }
     }
-    Ok(answered > 0 && requests.len() == MAX_READ_REQUESTS as usize)
+    Ok(if answered > 0 && requests.len() == MAX_READ_REQUESTS as usize {
+        Left::More
+    } else if answered < requests.len() {
+        Left::Some
+    } else {
+        Left::None
+    })
 }
 
 /// Refuses a request for this reason. Every request gets an answer: one that stays open would be read again and again, and

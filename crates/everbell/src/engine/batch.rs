@@ -37,7 +37,7 @@ impl BatchSize {
 pub(super) struct Ramp(u32);
 
 impl Ramp {
-    /// What starts within a few milliseconds.
+    /// As many runs as start within a few milliseconds.
     const FIRST: u32 = 50;
 
     pub(super) fn new() -> Ramp {

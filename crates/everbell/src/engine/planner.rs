@@ -65,7 +65,7 @@ impl Planner {
     }
 }
 
-/// What a look for due timers found.
+/// The result of a look for due timers.
 #[derive(Debug)]
 struct Looked {
     timers: u32,

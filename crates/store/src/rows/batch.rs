@@ -56,7 +56,7 @@ pub(crate) struct PlanBatch {
     pub(crate) errors: Vec<(Uuid, String)>,
     /// Timers of orgs that cannot be armed any more.
     pub(crate) org_errors: Vec<OrgError>,
-    /// What `runs` were made of, in the same order.
+    /// The plans behind `runs`, in the same order.
     planned: Vec<(Arc<Definition>, Option<OrgId>, NewRun)>,
     planned_gaps: Vec<(JobId, Gap)>,
     pub(crate) starts: Option<Starts>,

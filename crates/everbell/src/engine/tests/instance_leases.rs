@@ -139,7 +139,6 @@ async fn heartbeats_look_for_work_while_nothing_is_in_flight() {
     let poll = Wait::For(Duration::from_secs(5));
     assert_eq!(lab.engine.planner.step().await.unwrap(), poll, "before the first heartbeat");
     lab.engine.heartbeat.step().await.unwrap();
-    assert_eq!(lab.heard(), ["Round", "Round", "Heartbeat"], "it counts as a look");
     let resting = Wait::For(Duration::from_mins(1));
     assert_eq!(lab.engine.planner.step().await.unwrap(), resting);
     assert_eq!(lab.engine.claimer.step().await.unwrap(), resting);
@@ -153,6 +152,8 @@ async fn heartbeats_look_for_work_while_nothing_is_in_flight() {
     lab.set("01:00");
     lab.engine.heartbeat.step().await.unwrap();
     assert!(is_signaled(&signals(&lab).signals.plan).await, "a timer is due");
+    // So that its run does not start with its plan.
+    lab.engine.shared.claims.note_pending();
     lab.engine.planner.step().await.unwrap();
     assert!(is_signaled(&signals(&lab).signals.claim).await);
     lab.set("01:00:05");

@@ -5,7 +5,7 @@ const SQLITE: &str = "crates/store/src/sqlite/sql/";
 
 /// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes, and is told which
 /// way to go where PostgreSQL chooses one.
-const SPLIT_IN_SQLITE: [&str; 8] = [
+const SPLIT_IN_SQLITE: [&str; 11] = [
     "clear_failures.sql",
     "create_timers.sql",
     "cut_superseded.sql",
@@ -13,7 +13,10 @@ const SPLIT_IN_SQLITE: [&str; 8] = [
     "hold_runs.sql",
     "list_few_jobs_by_next.sql",
     "next_priority.sql",
+    "other_instances.sql",
+    "runs_to_cancel.sql",
     "waiting_runs.sql",
+    "work_of_targets.sql",
 ];
 
 /// Statements that only a server needs: connections of others, rows that its vacuum has not removed yet, and locks.

@@ -119,7 +119,7 @@ impl Operation {
                     runs.extend(planned.runs.iter().map(|run| run.id));
                     claims.clone_from(&planned.claims);
                 }
-                Observation { runs, claims, ..Observation::new(answer) }
+                Observation { claims, runs, ..Observation::new(answer) }
             }
             Operation::Start { .. } => {
                 let rooms = self.rooms();
