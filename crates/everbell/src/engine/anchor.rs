@@ -89,6 +89,7 @@ impl Shared {
         if let Some(step) = step {
             events.publish(Event::ClockStepped { by: step.by, noticed });
             signals.wake_all();
+            signals.anchor.notify_one();
         }
         Ok(())
     }
@@ -120,7 +121,8 @@ impl Anchor {
     /// Whether it looks before its time, because runs have started.
     fn was_woken(&self) -> bool {
         let now = self.shared.clock.monotonic();
-        !self.must_rearm && self.asked_at.is_some_and(|at| now.saturating_sub(at) < ANCHOR_INTERVAL)
+        let must_rearm = self.must_rearm || self.shared.anchoring.locked().must_rearm;
+        !must_rearm && self.asked_at.is_some_and(|at| now.saturating_sub(at) < ANCHOR_INTERVAL)
     }
 
     /// How long until the database is asked again.

@@ -4,8 +4,10 @@
 //! does not wait for it, and the heartbeat gives its runs back.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use everbell_core::Target;
 use everbell_core::store::{Claim, StartRuns, StoreError, StoreResult, UnavailableReason};
 use tokio::sync::Notify;
 
@@ -19,11 +21,28 @@ use crate::events::Round;
 pub(crate) struct Claimer {
     shared: Arc<Shared>,
     batch: BatchSize,
+    /// When it last looked, by the monotonic clock.
+    looked_at: Option<Duration>,
 }
+
+/// The most runs that a look takes when none is known to wait.
+const FEW: u32 = 50;
 
 impl Claimer {
     pub(super) fn new(shared: &Arc<Shared>) -> Claimer {
-        Claimer { shared: Arc::clone(shared), batch: BatchSize::new(shared.options.batch) }
+        Claimer { shared: Arc::clone(shared), batch: BatchSize::new(shared.options.batch), looked_at: None }
+    }
+
+    /// There is no room. The recorder signals when there is; if a run may wait for it by then, its place is not for new slots.
+    fn wait_for_room(&self) -> Wait {
+        let Shared { options, clock, claims, signals, .. } = &*self.shared;
+        let (now, monotonic) = (self.shared.now(), clock.monotonic());
+        let has_looked = self.looked_at.is_some_and(|at| monotonic.saturating_sub(at) < options.poll);
+        if !has_looked || signals.has_due_retry(now) {
+            claims.note_pending();
+        }
+        let retry = signals.next_retry(now);
+        Wait::For(retry.map_or(options.poll, |retry| between(now, retry).min(options.poll)))
     }
 
     /// Asks for runs. What is not answered in time is dropped, whether or not the database has done it.
@@ -59,13 +78,17 @@ impl Step for Claimer {
     const NAME: &'static str = "claimer";
 
     async fn step(&mut self) -> StoreResult<Wait> {
-        let Shared { options, inflight, claims: noted, .. } = &*self.shared;
-        let look = noted.look();
-        let rooms = inflight.reserve(&self.shared.targets, Take::Pending, self.batch.get(), |_| true);
-        if rooms.targets.is_empty() || self.shared.is_draining() {
-            // The recorder signals when there is room again.
-            noted.note_pending();
+        let Shared { options, inflight, claims: noted, signals, targets, .. } = &*self.shared;
+        if self.shared.is_draining() || targets.names().next().is_none() {
             return Ok(Wait::ForSignal);
+        }
+        let look = noted.look();
+        let waits = targets.names().any(|target| noted.may_wait(target));
+        // Most looks follow the end of runs and find nothing: they leave places to new slots.
+        let most = if waits { self.batch.get() } else { self.batch.get().min(FEW) };
+        let rooms = inflight.reserve(targets, Take::Pending, most, |_| true);
+        if rooms.targets.is_empty() {
+            return Ok(self.wait_for_room());
         }
         self.shared.anchored_now().await?;
         // Before the time of day, from which the database counts the lease.
@@ -84,20 +107,26 @@ impl Step for Claimer {
         self.batch.learn(&claims);
         self.shared.looked(Round::Start, now, begun, claims.as_ref().ok().map(Vec::len));
         let claims = claims?;
+        self.looked_at = Some(begun);
         let full = claims.len() >= limit as usize || rooms.may_have_more(&claims);
+        // Of a target that had no room, or not more than it filled, runs may still be pending.
+        let (seen, unseen): (Vec<&Target>, Vec<&Target>) =
+            targets.names().partition(|target| !full && rooms.has_left(target, &claims));
+        noted.saw_all(look, seen.into_iter());
+        noted.saw_not_all(unseen.into_iter());
         if !claims.is_empty() {
-            self.shared.signals.anchor.notify_one();
+            signals.anchor.notify_one();
         }
         for claim in claims {
             executor::start(&self.shared, claim, begun);
         }
         // From here on its runs are known.
         drop(under_way);
-        if !full {
-            noted.saw_all(look, rooms.targets.iter().map(|room| &room.target));
-        }
         drop(rooms);
-        let retry = self.shared.signals.next_retry(now);
+        if signals.planner_waits.load(Ordering::SeqCst) {
+            signals.plan.notify_one();
+        }
+        let retry = signals.next_retry(now);
         if full {
             return Ok(Wait::No);
         }

@@ -99,6 +99,14 @@ impl Claims {
         }
     }
 
+    /// A look had no room for these targets, or filled it.
+    pub(super) fn saw_not_all<'a>(&self, targets: impl Iterator<Item = &'a Target>) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        for target in targets {
+            seen.remove(target);
+        }
+    }
+
     /// Whether pending runs of a target may wait, so that the next free place is theirs.
     pub(super) fn may_wait(&self, target: &Target) -> bool {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,5 +174,7 @@ mod tests {
         assert!(claims.may_wait(&mail) && claims.may_wait(&log));
         claims.saw_all(claims.look(), [&mail].into_iter());
         assert!(!claims.may_wait(&mail) && claims.may_wait(&log), "one had no room");
+        claims.saw_not_all([&mail].into_iter());
+        assert!(claims.may_wait(&mail));
     }
 }

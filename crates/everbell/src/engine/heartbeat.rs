@@ -39,11 +39,20 @@ pub(crate) struct Heartbeat {
     /// Runs that are leased to this instance and not known here, as of the last time, with the claim that had begun last when
     /// they were reported first.
     unknown: BTreeMap<Attempt, u64>,
+    /// Until when claims may be carried out that were given up, by the monotonic clock.
+    doubts_until: Option<Duration>,
 }
 
 impl Heartbeat {
     pub(super) fn new(shared: &Arc<Shared>) -> Heartbeat {
-        Heartbeat { shared: Arc::clone(shared), last: None, beat_at: None, compared: None, unknown: BTreeMap::new() }
+        Heartbeat {
+            shared: Arc::clone(shared),
+            last: None,
+            beat_at: None,
+            compared: None,
+            unknown: BTreeMap::new(),
+            doubts_until: None,
+        }
     }
 
     /// Writes that this instance is alive, which renews the lease on every run that it holds, and stops handlers whose
@@ -60,8 +69,11 @@ impl Heartbeat {
         if may_have_lapsed {
             signals.reap.notify_one();
         }
-        let was_dropped = claims.take_dropped();
-        if was_dropped || self.must_compare(&beat, sent) {
+        if claims.take_dropped() {
+            // A claim that was given up may be carried out later than it could be answered.
+            self.doubts_until = Some(sent + 4 * options.lease.claim_within());
+        }
+        if self.must_compare(&beat, sent) {
             // Until it has succeeded.
             self.compared = None;
             self.compare(&beat, now, until, sent).await?;
@@ -78,7 +90,7 @@ impl Heartbeat {
 
     /// Wakes the planner and the claimer if there is work for them. They hardly look by themselves while heartbeats do.
     fn look(&self, work: Option<WorkSeen>, now: Timestamp, sent: Duration) {
-        let Shared { signals, last_beat, .. } = &*self.shared;
+        let Shared { signals, last_beat, claims, .. } = &*self.shared;
         let looked_before = last_beat.note_look(work.is_some());
         let Some(WorkSeen { is_due, is_pending }) = work else {
             if looked_before {
@@ -94,6 +106,7 @@ impl Heartbeat {
             self.shared.looked(Round::Plan, now, sent, Some(0));
         }
         if is_pending {
+            claims.note_pending();
             signals.claim.notify_one();
         }
     }
@@ -106,7 +119,8 @@ impl Heartbeat {
             .compared
             .is_some_and(|(at, losses)| losses == beat.losses && since(at) < COMPARE_EVERY_BEATS * lease.heartbeat);
         let is_late = self.beat_at.is_none_or(|at| since(at) > lease.fence_after());
-        !is_compared || is_late || beat.is_new || beat.has_unleased || !self.unknown.is_empty()
+        let doubts = self.doubts_until.is_some_and(|until| sent < until);
+        !is_compared || is_late || doubts || beat.is_new || beat.has_unleased || !self.unknown.is_empty()
     }
 
     /// Compares the runs that this instance holds with those that the store knows: stops handlers whose runs are lost or
@@ -164,6 +178,7 @@ impl Heartbeat {
         let runs = recorded.iter().filter(|recorded| **recorded != Recorded::LeaseLost).count();
         if runs > 0 {
             warn!(runs, "released runs that were leased to this instance but never started");
+            claims.note_pending();
             signals.claim.notify_one();
         }
         Ok(())
@@ -191,6 +206,8 @@ impl Step for Heartbeat {
         let error = written.as_ref().err().map(ToString::to_string);
         if error.is_some() {
             self.shared.last_beat.note_failure();
+            // The database may be another one by the next: one that took over may lack the last claims.
+            self.compared = None;
         }
         self.shared.events.publish(Event::Heartbeat { begun, error });
         written?;

@@ -122,6 +122,12 @@ impl Rooms<'_> {
         self.targets.iter().any(|room| room.target == *target)
     }
 
+    /// Whether there is room for this target that these claims have not filled.
+    pub(super) fn has_left(&self, target: &Target, claims: &[Claim]) -> bool {
+        let taken = claims.iter().filter(|claim| claim.run.target == *target).count();
+        self.targets.iter().any(|room| room.target == *target && taken < room.room as usize)
+    }
+
     /// Whether there may be more runs, because a target whose room was not all asked for gave as many as it could.
     pub(super) fn may_have_more(&self, claims: &[Claim]) -> bool {
         self.targets.iter().zip(&self.partial).any(|(wanted, partial)| {

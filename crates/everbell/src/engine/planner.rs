@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use everbell_core::plan::Plan;
 use everbell_core::store::{Due, PlanDue, Planned, StartRuns, StoreError, StoreResult};
@@ -32,14 +33,33 @@ pub(crate) struct Planner {
     patience: Patience,
     /// Whether the last step left due timers behind.
     is_behind: bool,
+    /// When the next timer is due, as far as is known.
+    expected: Option<Timestamp>,
+    /// How often it has looked in vain for a timer that is due.
+    in_vain: u32,
 }
+
+/// How often to look again for a timer that is due and that another instance is planning at this moment: only then is its
+/// next fire known.
+const MAX_IN_VAIN: u32 = 3;
+/// The wait before the first of these looks; it grows with each.
+const VAIN_PAUSE: Duration = Duration::from_millis(50);
 
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
         let targets = shared.targets.names().cloned().collect();
         let batch = BatchSize::new(shared.options.batch);
         let (ramp, patience) = (Ramp::new(), Patience::default());
-        Planner { targets, shared: Arc::clone(shared), batch, ramp, patience, is_behind: false }
+        Planner {
+            targets,
+            shared: Arc::clone(shared),
+            batch,
+            ramp,
+            patience,
+            is_behind: false,
+            expected: None,
+            in_vain: 0,
+        }
     }
 
     /// Takes up what looks of these targets have found, each with its limit. Returns whether more may be due, and when the
@@ -50,12 +70,17 @@ impl Planner {
         looks: impl IntoIterator<Item = (u32, StoreResult<Looked>)>,
     ) -> StoreResult<(bool, Option<Timestamp>)> {
         let (mut full, mut next, mut started) = (false, None, Vec::new());
+        let mut timers = 0;
         for (limit, looked) in looks {
             self.batch.learn(&looked);
             let looked = looked?;
+            timers += looked.timers;
             full |= looked.timers >= limit;
             next = next.into_iter().chain(looked.next).min();
             started.extend(looked.started);
+        }
+        if timers > 0 {
+            (self.expected, self.in_vain) = (None, 0);
         }
         self.patience.planned(targets, full);
         for target in &started {
@@ -115,7 +140,8 @@ async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Optio
     }
     let (timers, next) = (planned.timers, planned.next_due_at);
     let mut started = std::mem::take(&mut planned.claims);
-    if !started.is_empty() && shared.is_late(begun) {
+    let gave_up = start.is_some() && under_way.is_none();
+    if !started.is_empty() && (gave_up || shared.is_late(begun)) {
         shared.drop_claims(Some(started.len()));
         started.clear();
     }
@@ -123,6 +149,7 @@ async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Optio
         events.publish(event);
     }
     if !started.is_empty() {
+        shared.looked(Round::Start, now, begun, Some(started.len()));
         signals.anchor.notify_one();
     }
     let looked = Looked { timers, next, started: started.iter().map(|claim| claim.run.target.clone()).collect() };
@@ -168,9 +195,11 @@ impl Step for Planner {
                 }
             };
             let (first, second) = tokio::join!(look(&shared, rooms.limit, &ready, Some(&rooms)), second);
-            (full, next) = self.take_up(&ready, [(rooms.limit, first)].into_iter().chain(second))?;
+            let taken = self.take_up(&ready, [(rooms.limit, first)].into_iter().chain(second));
+            drop((rooms, more));
+            shared.tell_claimer();
+            (full, next) = taken?;
         }
-        drop(rooms);
         let (over, wait) = self.patience.has_no_room(others, shared.clock.monotonic());
         waits(wait.is_some());
         if !over.is_empty() {
@@ -180,10 +209,6 @@ impl Step for Planner {
             next = next.into_iter().chain(then).min();
         }
         self.is_behind = full || wait.is_some();
-        // The claimer may have found no place while some were reserved here.
-        if shared.targets.names().any(|target| shared.claims.may_wait(target)) {
-            shared.signals.claim.notify_one();
-        }
         if full || wait.is_none() {
             self.ramp.looked(full);
         }
@@ -191,6 +216,11 @@ impl Step for Planner {
             return Ok(Wait::No);
         }
         let now = shared.now();
+        if self.expected.is_some_and(|at| at <= now) && self.in_vain < MAX_IN_VAIN {
+            self.in_vain += 1;
+            return Ok(Wait::For(VAIN_PAUSE * self.in_vain));
+        }
+        (self.expected, self.in_vain) = (next, 0);
         shared.anchoring.note_next_due(next.map(|next| shared.clock.monotonic() + between(now, next)));
         let poll = shared.poll();
         let idle = next.map_or(poll, |next| between(now, next).min(poll));

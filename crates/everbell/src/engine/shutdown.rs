@@ -79,7 +79,10 @@ impl Engine {
         info!(instance = %shared.instance, "engine stopping");
         let began = Instant::now();
         stops.taking.send_replace(true);
-        end_within(STEP_TIMEOUT, &mut taking).await;
+        if !end_within(STEP_TIMEOUT, &mut taking).await {
+            // What an abandoned claim has leased is given back by the next heartbeat.
+            shared.drop_claims(None);
+        }
         wind_down(&shared, began).await;
         stops.keeping.send_replace(true);
         end_within(LAST_TIMEOUT, &mut keeping).await;
@@ -135,12 +138,14 @@ async fn ended(loops: &mut JoinSet<()>) -> String {
 }
 
 /// Waits for loops to end, and abandons those that do not, because the database does not answer them.
-async fn end_within(time: Duration, loops: &mut JoinSet<()>) {
+/// Returns whether all have ended.
+async fn end_within(time: Duration, loops: &mut JoinSet<()>) -> bool {
     let ended = timeout(time, async { while loops.join_next().await.is_some() {} }).await;
     if ended.is_err() {
         warn!(loops = loops.len(), "the database does not answer; abandoning pending requests");
         loops.abort_all();
     }
+    ended.is_ok()
 }
 
 /// Lets handlers finish, then stops them; returns when every outcome is recorded, or when that takes too long.

@@ -57,6 +57,12 @@ impl Signals {
         self.claim.notify_one();
     }
 
+    /// Whether a retry may start by now that nobody has looked for.
+    pub(crate) fn has_due_retry(&self, now: Timestamp) -> bool {
+        let retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
+        retries.first().is_some_and(|first| *first <= now)
+    }
+
     /// Returns when the next retry may start, after `now`.
     pub(crate) fn next_retry(&self, now: Timestamp) -> Option<Timestamp> {
         let mut retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,11 +90,17 @@ impl Signals {
 }
 
 impl Shared {
-    /// Places are free again: for pending runs, if some may wait, and for the planner, if it does.
-    pub(super) fn tell_of_room(&self) {
+    /// Places are not reserved any more: the claimer may have found none while they were.
+    pub(super) fn tell_claimer(&self) {
         if self.targets.names().any(|target| self.claims.may_wait(target)) {
             self.signals.claim.notify_one();
         }
+    }
+
+    /// Runs have ended, so places are free: for pending runs, among which one may have been held back by those that ended,
+    /// and for the planner, if it waits.
+    pub(super) fn tell_of_room(&self) {
+        self.signals.claim.notify_one();
         if self.signals.planner_waits.load(Ordering::SeqCst) {
             self.signals.plan.notify_one();
         }

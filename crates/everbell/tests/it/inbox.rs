@@ -1,15 +1,13 @@
 //! Requests that other programs write with plain SQL, in their own transactions.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use everbell::core::store::{Call, InboxRequest, Interceptor, Store, StoreResult};
 use everbell::{Everbell, JobStatus, Payload, Schedule, State, StoreError, TraceContext};
 use everbell_store::testing::{TestDatabase, execute};
 use serde_json::json;
 
-use crate::given::{Real, Stored, nothing, on_every_store, trail, within};
+use crate::given::{trail, within};
 
 /// The users that handlers were called for, on any instance.
 #[derive(Clone, Default)]
@@ -212,51 +210,4 @@ async fn plain_sql_on_sqlite() {
     let url = format!("sqlite:{}", folder.join("everbell.db").display());
     Box::pin(two_engines_answer(&url, SQLITE_WANTED, SQLITE_ROLLED_BACK, SQLITE_REFUSED)).await;
     std::fs::remove_dir_all(folder).unwrap();
-}
-
-/// A store in which the job `again` is deleted between the decision about a request of the inbox and its answer.
-#[derive(Debug)]
-struct DeletesAtTheLastMoment {
-    inner: Arc<dyn Store>,
-    answers: AtomicU32,
-}
-
-impl Interceptor for DeletesAtTheLastMoment {
-    fn inner(&self) -> &dyn Store {
-        &*self.inner
-    }
-
-    async fn around<T: Send>(
-        &self,
-        call: Call<'_, T>,
-        verb: impl Future<Output = StoreResult<T>> + Send,
-    ) -> StoreResult<T> {
-        if call.verb == "answer_inbox" && self.answers.fetch_add(1, Ordering::Relaxed) == 0 {
-            let bell = Everbell::builder().store(Arc::clone(&self.inner)).clock(Arc::new(Real::default()));
-            Box::pin(bell.build()).await.unwrap().jobs().purge("again").await?;
-        }
-        verb.await
-    }
-}
-
-on_every_store!(a_request_whose_old_job_is_deleted_at_the_last_moment_is_not_refused);
-
-async fn a_request_whose_old_job_is_deleted_at_the_last_moment_is_not_refused(stored: Stored) {
-    let store = Arc::new(DeletesAtTheLastMoment { inner: Arc::clone(&stored.store), answers: AtomicU32::new(0) });
-    let builder = Everbell::builder().store(Arc::clone(&store) as _).clock(Arc::new(Real::default()));
-    let bell = builder.target("nothing", nothing).build().await.unwrap();
-    let tomorrow = bell.now() + Duration::from_hours(24);
-    bell.jobs().enqueue("nothing", &()).key("again").at(tomorrow).await.unwrap();
-    bell.jobs().retire("again").await.unwrap();
-    let (target, key) = ("nothing".to_owned(), Some("again".to_owned()));
-    let run_at = Some(tomorrow.to_string());
-    let request = InboxRequest { target, key, run_at, payload: Some("7".to_owned()), ..InboxRequest::default() };
-    stored.store.write_inbox(&request).await.unwrap();
-    let steps = until(|| async { stored.store.open_inbox(10).await.unwrap().is_empty() });
-    within(bell.run_until(steps)).await.unwrap();
-    let refused = bell.jobs().refused_requests(10).await.unwrap();
-    assert_eq!(refused, [], "its key was free all the time");
-    let job = bell.jobs().get("again").await.unwrap();
-    assert_eq!((job.status(), job.job.definition.payload.as_str()), (JobStatus::Active, "7"));
-    assert!(store.answers.load(Ordering::Relaxed) >= 1);
 }

@@ -41,9 +41,9 @@ impl RunStore for PostgresStore {
             let all_started = batch.starts.as_ref().is_some_and(|starts| starts.are_all);
             (!inserted.is_empty() && !all_started) || !batch.cancel.is_empty()
         };
-        // A full batch is followed by another, which notifies the others: notifications make commits wait for each
-        // other.
-        let full = |batch: &PlanBatch| batch.timers.len() >= request.limit as usize;
+        // A full batch without starts is followed by another, which notifies the others: notifications make commits wait
+        // for each other. One with starts may be followed by none that has news.
+        let full = |batch: &PlanBatch| request.start.is_none() && batch.timers.len() >= request.limit as usize;
         let tell = |(batch, inserted, _): &(PlanBatch, _, _)| {
             if news(batch, inserted) && !full(batch) { News::Planned } else { News::None }
         };

@@ -8,7 +8,7 @@ use everbell_core::plan::RunNow;
 use everbell_core::{RunId, Target};
 use everbell_store::conformance::faults::{Faulty, KeptBack};
 
-use super::lab::{Lab, action, at, job, options, tail};
+use super::lab::{Lab, action, at, job, options, tail, with};
 use crate::clock::Clock;
 use crate::engine::{Engine, Heartbeat, Planner, Shared, Step, Wait};
 use crate::targets::TargetOptions;
@@ -97,14 +97,7 @@ async fn a_backlog_waits_for_room_but_not_for_long() {
 
 #[tokio::test]
 async fn a_target_without_room_does_not_delay_the_others() {
-    let mut lab = Lab::with_targets(|targets, _| {
-        let wait = |run: crate::Run| async move {
-            run.canceled().await;
-            super::lab::ok()
-        };
-        let one = TargetOptions { concurrency: Some(1), ..TargetOptions::default() };
-        assert!(targets.add(Target::new("narrow").unwrap(), action(wait), one));
-    });
+    let mut lab = lab_with_a_narrow_target();
     for key in ["a", "b"] {
         lab.create(job(key, "0 * * * *", "narrow")).await;
     }
@@ -153,11 +146,83 @@ async fn a_late_answer_to_a_plan_starts_nothing_and_its_run_starts_once() {
     assert!(lab.log.lock().unwrap().is_empty(), "the answer came too late");
     for time in ["01:00:10", "01:00:12"] {
         lab.set(time);
-        lab.engine.shared.claims.note_dropped();
         heartbeat.step().await.unwrap();
     }
     lab.turn().await;
     assert_eq!(lab.runs("hourly").await, ["01:00:00 succeeded"]);
     assert_eq!(lab.log.lock().unwrap().len(), 1);
     assert_eq!(lab.records("hourly").await[0].attempt, 2, "fenced by the attempt");
+}
+
+/// A lab with a target of one place, whose handlers wait until they are canceled.
+fn lab_with_a_narrow_target() -> Lab {
+    Lab::with_targets(|targets, _| {
+        let wait = |run: crate::Run| async move {
+            run.canceled().await;
+            super::lab::ok()
+        };
+        let one = TargetOptions { concurrency: Some(1), ..TargetOptions::default() };
+        assert!(targets.add(Target::new("narrow").unwrap(), action(wait), one));
+    })
+}
+
+#[tokio::test]
+async fn runs_of_a_target_that_a_look_has_filled_may_still_wait() {
+    let mut lab = lab_with_a_narrow_target();
+    let (narrow, log) = (Target::new("narrow").unwrap(), Target::new("log").unwrap());
+    for key in ["a", "b"] {
+        lab.create(job(key, "0 * * * *", "narrow")).await;
+    }
+    lab.set("01:00");
+    lab.engine.planner.step().await.unwrap();
+    lab.engine.claimer.step().await.unwrap();
+    let claims = &lab.engine.shared.claims;
+    assert!(claims.may_wait(&narrow) && !claims.may_wait(&log), "one of two has started");
+    lab.engine.claimer.step().await.unwrap();
+    let claims = &lab.engine.shared.claims;
+    assert!(claims.may_wait(&narrow) && !claims.may_wait(&log), "and it was not asked for again");
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_wakes_the_claimer_for_what_it_held_back() {
+    let mut lab = lab_that_has_looked(&[], "log").await;
+    let queue = |values: &mut everbell_core::PolicyValues| values.overlap = everbell_core::Overlap::Queue;
+    lab.create(with(job("queued", "0 * * * *", "wait"), queue)).await;
+    lab.turn_at("01:00").await;
+    lab.turn_at("02:00").await;
+    assert_eq!(lab.runs("queued").await, ["01:00:00 running", "02:00:00 pending"]);
+    let shared = Arc::clone(&lab.engine.shared);
+    // It sleeps: what it could start it has seen.
+    lab.engine.claimer.step().await.unwrap();
+    drop(tokio::time::timeout(Duration::ZERO, shared.signals.claim.notified()).await);
+    shared.inflight.stop_all(&crate::engine::Stop::Canceled { by: "ana".to_owned() });
+    lab.settle().await;
+    lab.engine.recorder.step().await.unwrap();
+    let woken = tokio::time::timeout(Duration::ZERO, shared.signals.claim.notified()).await;
+    assert!(woken.is_ok(), "its place is free");
+    lab.engine.claimer.step().await.unwrap();
+    assert_eq!(lab.runs("queued").await, ["01:00:00 canceled canceled", "02:00:00 running"]);
+}
+
+#[tokio::test]
+async fn two_plans_at_once_start_every_run_once() {
+    let mut lab = Lab::new();
+    lab.store.set_can_partition(true);
+    let keys: Vec<String> = (0..600).map(|number| format!("job-{number}")).collect();
+    for key in &keys {
+        lab.create(job(key, "0 1 * * *", "log")).await;
+    }
+    with_places(&mut lab, 1_000);
+    lab.engine.heartbeat.step().await.unwrap();
+    lab.engine.claimer.step().await.unwrap();
+    lab.set("01:00");
+    let mut steps = 1;
+    while lab.engine.planner.step().await.unwrap() == Wait::No {
+        steps += 1;
+    }
+    assert_eq!(steps, 3, "50, two times 200, and the rest");
+    lab.settle().await;
+    lab.turn().await;
+    assert_eq!(lab.log.lock().unwrap().len(), 600);
+    assert_eq!(lab.runs("job-599").await, ["01:00:00 succeeded"]);
 }
