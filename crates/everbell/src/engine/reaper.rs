@@ -45,7 +45,7 @@ const PROGRAMS_END_WITHIN: Duration = Duration::from_secs(6);
 
 /// The heartbeats after which all leases are read although no lease of an instance has lapsed: there may be a run of an
 /// instance that ended before its first heartbeat.
-const LOOK_EVERY_BEATS: u32 = 4;
+const LOOK_EVERY_BEATS: u32 = 8;
 
 /// How often to look while there is such an instance.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);

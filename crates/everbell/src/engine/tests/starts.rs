@@ -186,7 +186,9 @@ async fn runs_of_a_target_that_a_look_has_filled_may_still_wait() {
 #[tokio::test]
 async fn the_end_of_a_run_wakes_the_claimer_for_what_it_held_back() {
     let mut lab = lab_that_has_looked(&[], "log").await;
-    let queue = |values: &mut everbell_core::PolicyValues| values.overlap = everbell_core::Overlap::Queue;
+    let queue = |values: &mut everbell_core::PolicyValues| {
+        (values.overlap, values.timeout) = (everbell_core::Overlap::Queue, Duration::from_hours(5));
+    };
     lab.create(with(job("queued", "0 * * * *", "wait"), queue)).await;
     lab.turn_at("01:00").await;
     lab.turn_at("02:00").await;
