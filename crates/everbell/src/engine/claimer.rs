@@ -26,7 +26,7 @@ pub(crate) struct Claimer {
 }
 
 /// The most runs that a look takes when none is known to wait.
-const FEW: u32 = 50;
+const MAX_UNEXPECTED_RUNS: u32 = 50;
 
 impl Claimer {
     pub(super) fn new(shared: &Arc<Shared>) -> Claimer {
@@ -85,7 +85,7 @@ impl Step for Claimer {
         let look = noted.look();
         let waits = targets.names().any(|target| noted.may_wait(target));
         // Most looks follow the end of runs and find nothing: they leave places to new slots.
-        let most = if waits { self.batch.get() } else { self.batch.get().min(FEW) };
+        let most = if waits { self.batch.get() } else { self.batch.get().min(MAX_UNEXPECTED_RUNS) };
         let rooms = inflight.reserve(targets, Take::Pending, most, |_| true);
         if rooms.targets.is_empty() {
             return Ok(self.wait_for_room());

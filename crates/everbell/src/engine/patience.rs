@@ -2,7 +2,7 @@
 //!
 //! Runs that are planned far ahead of their start cost a second write each, and no other instance can start them with
 //! their plan. But a slot must not wait for its decision until it is older than the grace of its job, only because other
-//! runs take long. So a target whose timers are behind waits for room, [`PATIENCE`] in all, and longer only as far as its
+//! runs take long. So a target whose timers are behind waits for room, [`MAX_WAIT_FOR_ROOM`] in all, and longer only as far as its
 //! runs do start: a second for every 20,000. Then its timers are planned as fast as the database can, until none is due.
 
 use std::collections::BTreeMap;
@@ -11,10 +11,10 @@ use std::time::Duration;
 use everbell_core::Target;
 
 /// The time that a target waits for room in all, while more of its timers are due than were planned.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MAX_WAIT_FOR_ROOM: Duration = Duration::from_secs(1);
 
 /// The time that each run adds which starts meanwhile.
-const PER_START: Duration = Duration::from_micros(50);
+const EXTRA_WAIT_PER_START: Duration = Duration::from_micros(50);
 
 /// The targets of which more timers may be due than were planned.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Patience {
             if !full {
                 self.0.remove(target);
             } else if !self.0.contains_key(target) {
-                self.0.insert(target.clone(), Behind { left: PATIENCE, since: None });
+                self.0.insert(target.clone(), Behind { left: MAX_WAIT_FOR_ROOM, since: None });
             }
         }
     }
@@ -50,7 +50,7 @@ impl Patience {
     /// A run of this target started.
     pub(super) fn started(&mut self, target: &Target) {
         if let Some(behind) = self.0.get_mut(target) {
-            behind.left += PER_START;
+            behind.left += EXTRA_WAIT_PER_START;
         }
     }
 

@@ -41,9 +41,9 @@ pub(crate) struct Planner {
 
 /// How often to look again for a timer that is due and that another instance is planning at this moment: only then is its
 /// next fire known.
-const MAX_IN_VAIN: u32 = 3;
+const MAX_LOOKS_IN_VAIN: u32 = 3;
 /// The wait before the first of these looks; it grows with each.
-const VAIN_PAUSE: Duration = Duration::from_millis(50);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
@@ -216,9 +216,9 @@ impl Step for Planner {
             return Ok(Wait::No);
         }
         let now = shared.now();
-        if self.expected.is_some_and(|at| at <= now) && self.in_vain < MAX_IN_VAIN {
+        if self.expected.is_some_and(|at| at <= now) && self.in_vain < MAX_LOOKS_IN_VAIN {
             self.in_vain += 1;
-            return Ok(Wait::For(VAIN_PAUSE * self.in_vain));
+            return Ok(Wait::For(LOOK_AGAIN_AFTER * self.in_vain));
         }
         (self.expected, self.in_vain) = (next, 0);
         shared.anchoring.note_next_due(next.map(|next| shared.clock.monotonic() + between(now, next)));
