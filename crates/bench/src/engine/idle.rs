@@ -26,6 +26,9 @@ pub(super) async fn measure(server: &str) -> Outcome<()> {
     Ok(())
 }
 
+/// The first looks are not the usual ones, and the server counts what an idle connection did up to ten seconds later.
+const WARM_UP: Duration = Duration::from_secs(16);
+
 /// Transactions in a second, and the share of one core.
 async fn idle(database: &Fresh, jobs: u32) -> Outcome<(Option<f64>, f64)> {
     let bell = Everbell::builder().database(database.url()).target("noop", noop).build().await?;
@@ -33,8 +36,7 @@ async fn idle(database: &Fresh, jobs: u32) -> Outcome<(Option<f64>, f64)> {
     population::copies(database.place(), jobs, "2199-01-01T00:00:00Z".parse()?).await?;
     let mut measured = None;
     bell.run_until(async {
-        // The first looks are not the usual ones.
-        tokio::time::sleep(Duration::from_secs(6)).await;
+        tokio::time::sleep(WARM_UP).await;
         let (cpu, transactions) = (cpu::own().as_secs_f64(), transactions(database.place()).await);
         tokio::time::sleep(WATCHED).await;
         let now = self::transactions(database.place()).await;

@@ -144,6 +144,9 @@ pub async fn who_died_in_a_false_future_is_noticed(fresh: Fresh) {
     assert_eq!(rearm(&world, now, 100).await.leases, 1);
     assert_eq!(world.runs().await[0].lease_until, Some(now + LEASE));
     assert_eq!(world.store.list_instances().await.unwrap()[0].heartbeat_at, now);
+    // It is of an older release: it has no lease of its own, and gets none.
+    let beat = world.store.heartbeat(&instance(2, now), Some(now + LEASE), false).await.unwrap();
+    assert!(beat.has_unleased);
     assert_eq!(world.store.expired_leases(at("02:31"), 10).await.unwrap().len(), 1);
 }
 

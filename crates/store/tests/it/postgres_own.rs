@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use everbell_core::store::{ClusterStore, StoreError};
+use everbell_core::InstanceId;
+use everbell_core::store::{ClusterStore, Due, PlanDue, RunStore, StartRuns, StoreError, TargetRoom};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::{TestDatabase, fill_columns};
 use sqlx::{Connection, PgConnection, Row};
+
+use super::sqlite_world::{LEASE, at, create, target};
 
 async fn raw(database: &TestDatabase) -> PgConnection {
     PgConnection::connect(database.url()).await.unwrap()
@@ -215,6 +218,33 @@ async fn a_change_on_one_instance_wakes_another() {
     sqlx::query("select pg_notify('everbell', '')").execute(&mut conn).await.unwrap();
     tokio::time::timeout(Duration::from_secs(20), woken).await.expect("a notification wakes");
     drop(one);
+}
+
+/// Runs that a plan leaves pending may be for the other instance: the one that planned has no room for them.
+#[tokio::test]
+async fn a_plan_that_starts_only_some_of_its_runs_wakes_another_instance() {
+    let database = TestDatabase::create().await;
+    let one = PostgresStore::connect(database.url()).await.unwrap();
+    for key in ["one", "two"] {
+        create(&one, key, "0 * * * *").await;
+    }
+    // It comes later, so that it hears nothing of the jobs.
+    let other = PostgresStore::connect(database.url()).await.unwrap();
+    while !other.hears_others() {
+        tokio::task::yield_now().await;
+    }
+    let targets = [target()];
+    let rooms = [TargetRoom { target: target(), room: 1, backfills: true }];
+    let (now, instance) = (at("01:00:00"), InstanceId::new(at("00:00:00"), [1; 10]));
+    let start = StartRuns { instance, targets: &rooms, limit: 2, now, lease_until: now + LEASE };
+    let woken = other.woken();
+    tokio::pin!(woken);
+    assert!(!futures_poll(&mut woken).await);
+    // A full batch: without starts another would follow, and tell of both.
+    let request = PlanDue { start: Some(start), ..PlanDue::new(now, 2, &targets) };
+    let planned = one.plan_due(&request, &|due: &Due, now| due.plan(now)).await.unwrap();
+    assert_eq!((planned.runs.len(), planned.claims.len()), (2, 1));
+    tokio::time::timeout(Duration::from_secs(20), woken).await.expect("a run waits");
 }
 
 /// Polls once, so that the future is waiting when what it waits for happens.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use everbell_core::store::Store;
+use everbell_core::store::{ClusterStore, Store};
 use everbell_store::conformance::{Case, Database, Fresh};
 use everbell_store::postgres::PostgresStore;
 use everbell_store::testing::TestDatabase;
@@ -22,6 +22,10 @@ struct Pooler {
 
 impl Pooler {
     async fn start() -> Pooler {
+        Pooler::start_with("").await
+    }
+
+    async fn start_with(more: &str) -> Pooler {
         let database = TestDatabase::create().await;
         let (_, server) = database.url().split_once("?host=").expect("the private server, which has a folder");
         // It refuses to run as root, so it runs as whoever owns the server.
@@ -30,7 +34,7 @@ impl Pooler {
         std::fs::create_dir(&folder).unwrap();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::os::unix::fs::chown(&folder, Some(owner.uid()), Some(owner.gid())).unwrap();
-        std::fs::write(folder.join("pgbouncer.ini"), settings(server, &folder)).unwrap();
+        std::fs::write(folder.join("pgbouncer.ini"), settings(server, &folder) + more).unwrap();
         let mut command = Command::new("setpriv");
         // The kernel ends it also when the test is killed.
         command.args(["--pdeathsig", "KILL", "--reuid", &owner.uid().to_string(), "--regid", &owner.gid().to_string()]);
@@ -127,6 +131,28 @@ async fn a_store_behind_a_pooler_says_that_it_does_not_listen() {
     let pooler = Pooler::start().await;
     let status = pooler.connect().await.status().await.unwrap();
     assert_eq!(status.notes, ["LISTEN is off behind the pooler: loops notice changes when they poll"]);
+}
+
+/// The application's pool may go through a pooler that nobody has named: it accepts `LISTEN`, and passes nothing on.
+#[tokio::test]
+async fn a_given_pool_behind_a_pooler_does_not_take_silence_for_idleness() {
+    let pooler = Pooler::start_with("ignore_startup_parameters = extra_float_digits, options\n").await;
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(2).connect(&pooler.url("")).await.unwrap();
+    let behind = PostgresStore::from_pool(pool).await.unwrap();
+    let direct = PostgresStore::connect(pooler.database.url()).await.unwrap();
+    let heard = async |store: &PostgresStore| {
+        tokio::time::timeout(std::time::Duration::from_secs(20), store.woken())
+            .await
+            .expect("a listener that connects wakes");
+    };
+    tokio::join!(heard(&behind), async {
+        while !direct.hears_others() {
+            tokio::task::yield_now().await;
+        }
+    });
+    // Both have listened by now, and said their word.
+    assert!(!behind.hears_others(), "it would rest, and nobody would wake it");
+    assert_eq!(behind.status().await.unwrap().notes.len(), 1);
 }
 
 #[tokio::test]

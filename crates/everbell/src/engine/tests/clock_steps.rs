@@ -193,3 +193,20 @@ async fn instance_that_was_frozen_while_the_clock_was_set_back_starts_nothing_ea
     lab.settle().await;
     assert_eq!(lab.runs("hourly").await, ["01:00:00 pending"]);
 }
+
+#[tokio::test]
+async fn a_step_back_that_another_loop_notices_wakes_the_one_that_brings_timers_back() {
+    let mut lab = Lab::new();
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    lab.clock.step_to(at(FAR_AHEAD));
+    lab.engine.anchor.step().await.unwrap();
+    lab.turn_at("2027-12-20T01:00:00Z").await;
+    let shared = Arc::clone(&lab.engine.shared);
+    drop(tokio::time::timeout(Duration::ZERO, shared.signals.anchor.notified()).await);
+    lab.clock.step_to(at("02:10"));
+    shared.anchor().await.unwrap();
+    let woken = tokio::time::timeout(Duration::ZERO, shared.signals.anchor.notified()).await;
+    assert!(woken.is_ok(), "it would sleep for minutes");
+    lab.engine.anchor.step().await.unwrap();
+    assert_eq!(lab.job("hourly").await.timer.unwrap().next_run_at, Some(at("03:00")));
+}

@@ -111,6 +111,27 @@ async fn a_comparison_that_failed_is_made_up_for() {
 }
 
 #[tokio::test]
+async fn a_heartbeat_after_one_that_failed_compares() {
+    let mut lab = Lab::new();
+    let is_down = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let down = Arc::clone(&is_down);
+    let faulty = Arc::new(Faulty::new(Arc::clone(&lab.store) as _, move |_| {
+        down.load(std::sync::atomic::Ordering::Relaxed).then_some(everbell_store::memory::FaultPoint::Before)
+    }));
+    lab.engine = lab.engine_on(Arc::clone(&faulty) as _);
+    set_after(&lab, 0);
+    lab.engine.heartbeat.step().await.unwrap();
+    assert_eq!(calls_of_a_beat(&mut lab, &faulty, 5).await, 1);
+    is_down.store(true, std::sync::atomic::Ordering::Relaxed);
+    set_after(&lab, 10);
+    assert!(lab.engine.heartbeat.step().await.is_err());
+    is_down.store(false, std::sync::atomic::Ordering::Relaxed);
+    // Well before its runs are fenced: only the failure is a reason.
+    assert_eq!(calls_of_a_beat(&mut lab, &faulty, 15).await, 2, "the database may be another one");
+    assert_eq!(calls_of_a_beat(&mut lab, &faulty, 20).await, 1);
+}
+
+#[tokio::test]
 async fn beside_an_instance_of_an_older_release_every_heartbeat_extends_the_leases_of_runs() {
     let (mut lab, counting) = counted().await;
     let old = everbell_core::store::Instance {

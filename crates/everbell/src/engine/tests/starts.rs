@@ -228,3 +228,23 @@ async fn two_plans_at_once_start_every_run_once() {
     assert_eq!(lab.log.lock().unwrap().len(), 600);
     assert_eq!(lab.runs("job-599").await, ["01:00:00 succeeded"]);
 }
+
+#[tokio::test]
+async fn a_planner_that_lost_the_race_for_a_slot_looks_again_soon() {
+    let mut lab = lab_that_has_looked(&["hourly"], "log").await;
+    let mut other = lab.engine_beside();
+    lab.engine.planner.step().await.unwrap();
+    lab.set("01:00");
+    other.planner.step().await.unwrap();
+    // The other one may not have committed yet, so the next fire of its job may be unknown here.
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        waits.push(lab.engine.planner.step().await.unwrap());
+    }
+    let soon = [50, 100, 150].map(|millis| Wait::For(Duration::from_millis(millis)));
+    assert_eq!(waits[..3], soon);
+    assert!(!soon.contains(&waits[3]), "then it sleeps as always: {waits:?}");
+    lab.set("02:00");
+    lab.engine.planner.step().await.unwrap();
+    assert_eq!(lab.runs("hourly").await.len(), 2, "and plans the next one itself");
+}
