@@ -137,20 +137,16 @@ async fn a_store_behind_a_pooler_says_that_it_does_not_listen() {
 #[tokio::test]
 async fn a_given_pool_behind_a_pooler_does_not_take_silence_for_idleness() {
     let pooler = Pooler::start_with("ignore_startup_parameters = extra_float_digits, options\n").await;
-    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(2).connect(&pooler.url("")).await.unwrap();
-    let behind = PostgresStore::from_pool(pool).await.unwrap();
     let direct = PostgresStore::connect(pooler.database.url()).await.unwrap();
-    let heard = async |store: &PostgresStore| {
-        tokio::time::timeout(std::time::Duration::from_secs(20), store.woken())
-            .await
-            .expect("a listener that connects wakes");
-    };
-    tokio::join!(heard(&behind), async {
-        while !direct.hears_others() {
-            tokio::task::yield_now().await;
-        }
-    });
-    // Both have listened by now, and said their word.
+    while !direct.hears_others() {
+        tokio::task::yield_now().await;
+    }
+    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(2).connect(&pooler.url("")).await.unwrap();
+    // Who listens says a word to itself, which the other one hears.
+    let woken = tokio::time::timeout(std::time::Duration::from_secs(20), direct.woken());
+    let (woken, behind) = tokio::join!(biased; woken, PostgresStore::from_pool(pool));
+    let behind = behind.unwrap();
+    woken.expect("it listens");
     assert!(!behind.hears_others(), "it would rest, and nobody would wake it");
     assert_eq!(behind.status().await.unwrap().notes.len(), 1);
 }
