@@ -97,6 +97,15 @@ impl NewJob {
         self
     }
 
+    /// Begins paused: nothing fires before somebody resumes the job. The reason is checked as that of any pause.
+    pub fn paused(mut self, reason: &str) -> Result<NewJob, Invalid> {
+        let JobState { revision, updated_by, updated_at, .. } = &self.state;
+        let pause = Pause { reason: reason.to_owned(), by: updated_by.clone(), at: *updated_at, until: None };
+        self.state = JobState { revision: *revision, ..self.state.paused(pause)? };
+        self.timer = self.timer.as_ref().map(plan::disarm);
+        Ok(self)
+    }
+
     /// When it fires first, if it has one timer and that is armed.
     pub fn next_run_at(&self) -> Option<Timestamp> {
         self.timer.as_ref()?.next_run_at
