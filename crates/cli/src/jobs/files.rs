@@ -3,6 +3,7 @@
 mod apply;
 pub(crate) mod crontab;
 mod export;
+mod importing;
 mod machine_zone;
 mod plan;
 mod plan_check;

@@ -154,7 +154,7 @@ fn help_of_what_needs_a_server_begins_with_three_examples_that_work() {
             let mut shell = Command::new("sh");
             // Not every machine has a crontab.
             let example = example.replace("/etc/crontab /etc/cron.d/*", "crontab.txt");
-            let example = example.replace("crontab -l", "cat crontab.txt");
+            let example = example.replace("crontab -l", "echo @daily sync all");
             let example = example.replace("/etc/crontab", "crontab.txt").replace("http://127.0.0.1:7070", &address);
             shell.arg("-c").arg(&example).env("PATH", &path);
             let tried = ran(shell.env("EVERBELL_SERVER", &address).current_dir(server.folder.path()).output().unwrap());

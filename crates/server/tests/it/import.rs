@@ -87,7 +87,7 @@ fn real_crontab_is_imported_and_runs_as_cron_would_run_it() {
         "day-of-month and day-of-week are both set",
         "MAILTO: kept as the label `mailto`",
         "TZ: set for the commands below, and not for their times",
-        "+ Applied 11 changes\n  they are paused; start them: everbell jobs resume --label imported=ana.crontab\n",
+        " Applied 11 changes\n  they are paused; start them: everbell jobs resume --label imported=ana.crontab\n",
     ] {
         assert!(imported.stdout.contains(part), "{part}: {}", imported.stdout);
     }
@@ -102,8 +102,8 @@ fn real_crontab_is_imported_and_runs_as_cron_would_run_it() {
     let runs = run_all(&server);
     let failed: Vec<&str> =
         runs.iter().filter(|(_, run)| run["status"] == "failed").map(|(key, _)| key.as_str()).collect();
-    assert_eq!(failed, ["echo-failing-2-exit"], "{runs:#?}");
-    assert_eq!(runs["echo-failing-2-exit"]["failure"]["details"], json!({ "exitCode": 7 }));
+    assert_eq!(failed, ["echo-failing-exit-7"], "{runs:#?}");
+    assert_eq!(runs["echo-failing-exit-7"]["failure"]["details"], json!({ "exitCode": 7 }));
     let written = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let year = jiff::Zoned::now().year().to_string();
     assert!(written("backup").starts_with(&format!("backup of {year} by ")) && written("backup").len() > 18);

@@ -195,8 +195,8 @@ fn target_fault(target: &str, reads_command: bool, targets: &[(String, String)])
     match (target == SHELL_TARGET, is_served) {
         (true, true) => None,
         (true, false) => Some(
-            "No live instance serves the target `shell`. Set `allow = true` in `[shell]` of the configuration, then run \
-             `everbell reload`."
+            "No live instance serves the target `shell`. Set `allow = true` in `[shell]` of the configuration, then \
+             restart the server."
                 .to_owned(),
         ),
         (false, false) => Some(format!("No live instance serves the target `{target}`.")),

@@ -7,14 +7,13 @@ use everbell_core::Zone;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::apply::{ApplyRequest, Done, carry_out, is_for_programs};
+use super::apply::{Done, is_for_programs};
+use super::importing::{Importing, expect_target};
 use super::machine_zone::machine_zone;
-use super::plan_check::known_targets;
 use crate::output::{Cell, Column, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session, api};
-use everbell_wire::crontab::{self, IMPORTED_LABEL, Line, PAUSE_REASON, SHELL_TARGET, Verdict};
+use everbell_wire::crontab::{self, Line, SHELL_TARGET, Verdict};
 use everbell_wire::job_body::declared;
-use everbell_wire::{self as wire};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -92,7 +91,7 @@ pub(crate) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Re
         read.push((file, text));
     }
     let mut session = Session::new(&args.online, now, output)?;
-    expect_target(args, &session)?;
+    expect_target(&args.target, args.reads_command, &session)?;
     if args.tz.is_none() {
         session.advise(&format!("times are read in {}, the zone of this machine; --tz sets another", zone.name()))?;
     }
@@ -109,24 +108,6 @@ pub(crate) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Re
     let refused = |document: &Document| document.lines.iter().any(|shown| shown.line.verdict == Verdict::Refused);
     let failed = documents.iter().map(|document| document.done.exit).find(|exit| *exit != Exit::Success);
     Ok(failed.unwrap_or(if documents.iter().any(refused) { Exit::Failed } else { Exit::Success }))
-}
-
-/// Refuses, once for all lines, a target that would not run the commands.
-fn expect_target(args: &CrontabArgs, session: &Session<'_>) -> Result<(), CliError> {
-    let target = printable(&args.target);
-    if args.target != SHELL_TARGET && !args.reads_command {
-        return Err(CliError::invalid(format!(
-            "target `{target}` is not the built-in `shell`, so the commands would not run; leave out --target, or say \
-             --reads-command if it runs `command` of its payload"
-        )));
-    }
-    let known = known_targets(&session.client)?;
-    if known.is_empty() || known.contains(&args.target) {
-        return Ok(());
-    }
-    let message = format!("no live instance serves the target `{target}`");
-    let hint = "set `allow = true` in `[shell]` of the server's configuration, then `everbell reload` or restart it";
-    Err(CliError::Failed { message, hint: (args.target == SHELL_TARGET).then(|| hint.to_owned()) })
 }
 
 fn import(
@@ -155,18 +136,8 @@ fn import(
     if !is_for_programs(session) {
         show(session, &lines)?;
     }
-    let request = ApplyRequest {
-        prune: false,
-        dry_run: args.dry_run,
-        yes: args.yes,
-        reason: format!("everbell import crontab {}", printable(&name)),
-        paused: Some((PAUSE_REASON.to_owned(), label.clone())),
-    };
-    let done = carry_out(session, &wanted, &request)?;
-    if !is_for_programs(session) && done.creates() {
-        let label = wire::shell(&format!("{IMPORTED_LABEL}={label}"));
-        session.detail(&format!("they are paused; start them: everbell jobs resume --label {label}"))?;
-    }
+    let importing = Importing { command: "crontab", file: &name, label: &label, dry_run: args.dry_run, yes: args.yes };
+    let done = importing.carry_out(session, &wanted)?;
     Ok(Document { file: name, label, system, lines, done })
 }
 
