@@ -98,12 +98,10 @@ impl NewJob {
     }
 
     /// Begins paused: nothing fires before somebody resumes the job. The reason is checked as that of any pause.
-    pub fn paused(mut self, reason: &str) -> Result<NewJob, Invalid> {
-        let JobState { revision, updated_by, updated_at, .. } = &self.state;
-        let pause = Pause { reason: reason.to_owned(), by: updated_by.clone(), at: *updated_at, until: None };
-        self.state = JobState { revision: *revision, ..self.state.paused(pause)? };
-        self.timer = self.timer.as_ref().map(plan::disarm);
-        Ok(self)
+    pub fn paused(self, reason: &str) -> Result<NewJob, Invalid> {
+        let JobState { revision, updated_by: by, updated_at: at, .. } = self.state.clone();
+        let state = self.state.paused(Pause { reason: reason.to_owned(), by, at, until: None })?;
+        Ok(NewJob { state: JobState { revision, ..state }, timer: self.timer.as_ref().map(plan::disarm), ..self })
     }
 
     /// When it fires first, if it has one timer and that is armed.

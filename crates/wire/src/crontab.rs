@@ -7,9 +7,10 @@ mod shape;
 mod variables;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use everbell_core::cron::{Expression, WarningCode};
-use everbell_core::{Draft, Timing, Zone};
+use everbell_core::{Draft, PolicyValues, Timing, Zone};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -26,6 +27,9 @@ pub const SHELL_TARGET: &str = "shell";
 pub const IMPORTED_LABEL: &str = "imported";
 /// The reason why imported jobs are paused.
 pub const PAUSE_REASON: &str = "imported: check it, then resume it";
+
+/// The time limit of an imported job. Cron has none, and the usual one would stop a long backup.
+pub const TIME_LIMIT: Duration = Duration::from_hours(24);
 
 /// The most characters of a description.
 const MAX_DESCRIPTION_CHARS: usize = 1_000;
@@ -130,6 +134,7 @@ impl Entry {
             target: Some(target.to_owned()),
             payload: Some(Ok(self.payload().to_string())),
             description: self.description.clone(),
+            policies: PolicyValues { timeout: TIME_LIMIT, ..PolicyValues::default() },
             labels: mailto.chain([(IMPORTED_LABEL.to_owned(), file.to_owned())]).collect(),
             ..Draft::new(&self.key, Timing::Cron(self.expression.clone()))
         }

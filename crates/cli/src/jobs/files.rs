@@ -8,6 +8,10 @@ mod machine_zone;
 mod plan;
 mod plan_check;
 
+pub(crate) use apply::{Done, is_for_programs};
+pub(crate) use importing::{Importing, expect_target};
+pub(crate) use machine_zone::machine_zone;
+
 use clap::Subcommand;
 use jiff::Timestamp;
 

@@ -393,22 +393,6 @@ fn a_crontab_becomes_jobs_and_every_line_is_told() {
     assert_eq!(keys(&again), ["applied", "dryRun", "file", "label", "lines", "steps", "system"]);
     assert_eq!((&again["applied"], &again["steps"][0]["action"]), (&json!(0), &json!("unchanged")));
     assert_eq!(again["lines"][2]["jobKey"], "backup-full");
-    let resumed = jobs(&server, &["resume", "--label", "imported=crontab.txt"]);
-    assert!(
-        resumed.code == Some(0) && resumed.stdout.starts_with("+ Resumed 2 jobs\n  backup-full: next run 20"),
-        "{resumed:?}"
-    );
-    assert_eq!(server.get("/jobs/key:backup-full").expect(200)["status"], "active");
-    let paused = jobs(&server, &["pause", "--label", "imported", "--reason", "moving house"]);
-    assert!(paused.code == Some(0) && paused.stdout.contains("Paused 2 jobs\n"), "{paused:?}");
-    let nothing = jobs(&server, &["resume", "--label", "imported=other"]);
-    assert!(nothing.code == Some(2) && nothing.stderr.contains("no current job has the label"), "{nothing:?}");
-    fs::write(server.folder.path().join("other.txt"), "@daily /usr/bin/backup --full\n").unwrap();
-    let foreign = jobs(&server, &["import-crontab", "other.txt", "--target", "print", "--reads-command", "--yes"]);
-    assert!(
-        foreign.code == Some(2) && foreign.stderr.contains("were not imported from `other.txt`: `backup-full`"),
-        "{foreign:?}"
-    );
     assert_eq!(jobs(&server, &["import-crontab", "none"]).code, Some(2));
     let missing = jobs(&server, &["import-crontab", "crontab.txt", "--tz", "Mars", "--dry-run"]);
     assert_eq!(missing.code, Some(2), "{}", missing.stderr);

@@ -103,7 +103,7 @@ fn real_crontab_is_imported_and_runs_as_cron_would_run_it() {
     let failed: Vec<&str> =
         runs.iter().filter(|(_, run)| run["status"] == "failed").map(|(key, _)| key.as_str()).collect();
     assert_eq!(failed, ["echo-failing-exit-7"], "{runs:#?}");
-    assert_eq!(runs["echo-failing-exit-7"]["failure"]["details"], json!({ "exitCode": 7 }));
+    assert_eq!(runs["echo-failing-exit-7"]["failureDetails"], json!({ "exitCode": 7 }));
     let written = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let year = jiff::Zoned::now().year().to_string();
     assert!(written("backup").starts_with(&format!("backup of {year} by ")) && written("backup").len() > 18);
@@ -141,4 +141,71 @@ fn job_may_begin_paused() {
     assert!(server.post("/jobs", &short).problem(400, "InvalidInput").to_string().contains("/pauseReason"));
     server.post("/jobs/key:a/resume", &json!({})).expect(200);
     server.until("/runs?jobKey=a", |runs| runs["items"].as_array().is_some_and(|runs| !runs.is_empty()));
+}
+
+#[test]
+fn jobs_of_a_label_are_started_and_paused_together_and_belong_to_their_file() {
+    let server = server();
+    let write = |name: &str, text: &str| fs::write(server.folder.path().join(name), text).unwrap();
+    write("crontab.txt", "30 2 * * * /usr/bin/backup\n@hourly sync\n");
+    assert_eq!(everbell(&server, &["import", "crontab", "crontab.txt", "--yes"]).code, Some(0));
+    let resumed = everbell(&server, &["jobs", "resume", "--label", "imported=crontab.txt"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    assert!(resumed.stdout.contains(" Resumed 2 jobs\n  backup: next run 20"), "{}", resumed.stdout);
+    assert_eq!(server.get("/jobs/key:backup").expect(200)["status"], "active");
+    let paused = everbell(&server, &["jobs", "pause", "--label", "imported", "--reason", "moving house"]);
+    assert!(paused.code == Some(0) && paused.stdout.contains(" Paused 2 jobs\n"), "{}", paused.stdout);
+    assert_eq!(server.get("/jobs/key:backup").expect(200)["pauseReason"], "moving house");
+    let nothing = everbell(&server, &["jobs", "resume", "--label", "imported=other"]);
+    assert!(nothing.code == Some(2) && nothing.stderr.contains("no current job has the label"), "{}", nothing.stderr);
+    write("other.txt", "@daily /usr/bin/backup\n");
+    let foreign = everbell(&server, &["import", "crontab", "other.txt", "--yes"]);
+    let refusal = "were not imported from `other.txt`: `backup`";
+    assert!(foreign.code == Some(2) && foreign.stderr.contains(refusal), "{}", foreign.stderr);
+}
+
+#[test]
+fn timer_and_cronjob_become_jobs_that_run() {
+    let server = server();
+    let out = server.folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    let (shown, write) =
+        (out.display(), |name: &str, text: &str| fs::write(server.folder.path().join(name), text).unwrap());
+    write(
+        "tidy.timer",
+        "[Unit]\nDescription=Tidy up\n[Timer]\nOnCalendar=Mon..Fri 04:30 Europe/Paris\nPersistent=true\n",
+    );
+    write("tidy.service", &format!("[Service]\nWorkingDirectory={shown}\nExecStart=/usr/bin/touch 'a b'\n"));
+    write("odd.timer", "[Timer]\nOnCalendar=Mon *-*-13\nUnit=tidy.service\n");
+    let timers = everbell(&server, &["import", "timers", "tidy.timer", "odd.timer", "--yes"]);
+    assert_eq!(timers.code, Some(1), "{}{}", timers.stdout, timers.stderr);
+    for part in [
+        "tidy\tjob\ttidy\tAt 04:30 on weekdays, Europe/Paris\n",
+        "odd\trefused\t-\tOnCalendar=Mon *-*-13: the weekday and the day of the month must both match",
+        "everbell jobs resume --label imported=tidy.timer\n",
+    ] {
+        assert!(timers.stdout.contains(part), "{part}: {}", timers.stdout);
+    }
+    let yaml = format!(
+        "kind: CronJob\nmetadata: {{ name: report }}\nspec:\n  schedule: '0 5 * * *'\n  jobTemplate:\n    spec:\n      \
+         backoffLimit: 0\n      template:\n        spec:\n          containers:\n            - image: example/report\n              \
+         command: [/bin/sh, -c, 'echo $WHAT > {shown}/report']\n              env: [{{ name: WHAT, value: done }}]\n"
+    );
+    write("report.yaml", &yaml);
+    let cronjob = everbell(&server, &["import", "cronjob", "report.yaml", "--yes"]);
+    assert_eq!(cronjob.code, Some(0), "{}{}", cronjob.stdout, cronjob.stderr);
+    assert!(
+        cronjob.stdout.contains("report\tdiffers\treport\timage `example/report` is left out"),
+        "{}",
+        cronjob.stdout
+    );
+    let job = server.get("/jobs/key:report").expect(200);
+    assert_eq!((&job["status"], &job["policies"]["overlap"]), (&json!("paused"), &json!("allow")));
+    for label in ["imported=tidy.timer", "imported=report.yaml"] {
+        assert_eq!(everbell(&server, &["jobs", "resume", "--label", label]).code, Some(0));
+    }
+    let runs = run_all(&server);
+    assert!(runs.len() == 2 && runs.values().all(|run| run["status"] == "succeeded"), "{runs:#?}");
+    assert!(out.join("a b").exists());
+    assert_eq!(fs::read_to_string(out.join("report")).unwrap(), "done\n");
 }

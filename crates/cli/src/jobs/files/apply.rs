@@ -78,12 +78,12 @@ pub(super) struct ApplyRequest {
 /// The changes, made or planned.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Done {
+pub(crate) struct Done {
     dry_run: bool,
     applied: usize,
     steps: Vec<Step>,
     #[serde(skip)]
-    pub(super) exit: Exit,
+    pub(crate) exit: Exit,
 }
 
 impl Done {
@@ -93,7 +93,7 @@ impl Done {
     }
 }
 
-pub(super) fn is_for_programs(session: &Session<'_>) -> bool {
+pub(crate) fn is_for_programs(session: &Session<'_>) -> bool {
     matches!(session.format, Some(Format::Json | Format::Jsonl))
 }
 

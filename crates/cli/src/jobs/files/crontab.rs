@@ -57,7 +57,7 @@ pub(crate) struct CrontabArgs {
     online: OnlineArgs,
 }
 
-/// What became of a file.
+/// The result for a file.
 #[derive(Serialize)]
 struct Document {
     file: String,
@@ -135,6 +135,11 @@ fn import(
     }
     if !is_for_programs(session) {
         show(session, &lines)?;
+    }
+    if lines.iter().any(|shown| shown.line.entry.is_some()) {
+        session.advise(
+            "unlike cron, a slot is skipped while a run of its job is active, and a run is stopped after 24 hours",
+        )?;
     }
     let importing = Importing { command: "crontab", file: &name, label: &label, dry_run: args.dry_run, yes: args.yes };
     let done = importing.carry_out(session, &wanted)?;

@@ -1,4 +1,4 @@
-//! What all imports have in common: a target that runs commands, and jobs that begin paused under a label.
+//! The common part of all imports: a target that runs commands, and jobs that begin paused under a label.
 
 use everbell_core::Definition;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use everbell_core::Zone;
 
 /// Returns the zone that `TZ`, `/etc/localtime` or `/etc/timezone` names, or else UTC.
-pub(super) fn machine_zone() -> Zone {
+pub(crate) fn machine_zone() -> Zone {
     let variable = std::env::var("TZ").ok().map(|name| name.trim_start_matches(':').to_owned());
     let linked = || linked_zone(&fs::read_link("/etc/localtime").ok()?);
     let named = || Some(fs::read_to_string("/etc/timezone").ok()?.trim().to_owned());
