@@ -47,7 +47,7 @@ pub(crate) enum ImportCommand {
     /// them. Importing the same file twice changes nothing. Exits with 1 if a line cannot be imported.
     #[command(before_help = crontab::EXAMPLES)]
     Crontab(crontab::CrontabArgs),
-    /// Import jobs from CronJob objects of Kubernetes, in YAML
+    /// Import jobs from cron jobs of Kubernetes, in YAML
     ///
     /// The command of the container runs with the target `shell` on the machine of the server, without the image. Jobs are
     /// paused and labeled as those of a crontab.
@@ -81,7 +81,7 @@ pub(crate) struct ImportArgs {
     /// Use another target than `shell`, because it runs `command` of its payload too.
     #[arg(long)]
     reads_command: bool,
-    /// The IANA time zone of schedules that name none; default: that of this machine for timers, UTC for CronJobs.
+    /// The IANA time zone of schedules that name none; default: that of this machine for timers, UTC for cron jobs.
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
     /// Show the changes without applying them.

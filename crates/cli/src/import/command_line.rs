@@ -14,7 +14,7 @@ fn quote(word: &str, reference: fn(&str) -> Option<(usize, String)>) -> String {
     let (mut quoted, mut rest) = (String::from("\""), word);
     while let Some(c) = rest.chars().next() {
         if let Some((length, name)) = reference(rest) {
-            quoted.push_str(&format!("${{{name}}}"));
+            quoted.extend(["${", &name, "}"]);
             rest = &rest[length..];
             continue;
         }

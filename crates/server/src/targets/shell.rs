@@ -69,9 +69,9 @@ impl ShellPayload {
         let mut set = |name: &str, value: &str| drop(env.insert(name.to_owned(), Secret::new(value)));
         set("PATH", DEFAULT_PATH);
         if let Some(Account { name, home }) = account {
-            [("HOME", home), ("LOGNAME", name), ("USER", name)]
-                .iter()
-                .for_each(|(variable, value)| set(variable, value));
+            set("HOME", home);
+            set("LOGNAME", name);
+            set("USER", name);
         }
         given.env.iter().for_each(|(name, value)| set(name, value.reveal()));
         self.env.iter().for_each(|(name, value)| set(name, value));

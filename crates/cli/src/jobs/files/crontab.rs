@@ -28,6 +28,7 @@ Examples:
   everbell jobs import-crontab /etc/crontab --system --tz Europe/Paris --dry-run";
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CrontabArgs {
     /// The crontabs; `-` is standard input, as in `crontab -l | everbell import crontab -`.
     #[arg(value_name = "FILE", required = true)]
@@ -154,7 +155,9 @@ fn show(session: &mut Session<'_>, lines: &[ShownLine]) -> Result<(), CliError> 
         let number = line.number.to_string();
         let mut row = |verdict: &str, detail: &str| table.row([&number, verdict, key, detail].map(Cell::text).into());
         row(line.verdict.word(), &line.detail);
-        differences.iter().for_each(|difference| row("differs", difference));
+        for difference in differences {
+            row("differs", difference);
+        }
     }
     Ok(session.out.list(&table)?)
 }
