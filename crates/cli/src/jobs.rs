@@ -2,6 +2,7 @@
 
 mod actions;
 mod backfill;
+mod bulk;
 mod create;
 mod definition_args;
 mod diff;
@@ -18,6 +19,8 @@ mod versions;
 
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
+
+pub(crate) use files::{Done, Importing, crontab, expect_target, is_for_programs, machine_zone};
 
 pub(super) use definition_args::{parse_json, payload};
 
@@ -61,10 +64,10 @@ enum JobsCommand {
     /// For a job that a program or a configuration file declares. Creates the next version, with the declared content.
     #[command(before_help = restore_declaration::EXAMPLES)]
     RestoreDeclaration(restore_declaration::RestoreDeclarationArgs),
-    /// Pause a job; a reason is required
+    /// Pause a job, or all jobs with a label; a reason is required
     #[command(before_help = actions::PAUSE_EXAMPLES)]
     Pause(actions::PauseArgs),
-    /// Resume a paused job
+    /// Resume a paused job, or all with a label
     #[command(before_help = actions::RESUME_EXAMPLES)]
     Resume(actions::ResumeArgs),
     /// Run a job now

@@ -14,6 +14,7 @@ pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
 pub(crate) mod healthcheck;
+pub(crate) mod import;
 pub(crate) mod instances;
 pub(crate) mod jobs;
 pub(crate) mod man;
@@ -67,6 +68,12 @@ enum Commands {
     /// Manage orgs, each with its own time zone; lists them without a subcommand
     #[command(before_help = orgs::EXAMPLES)]
     Orgs(Box<orgs::OrgsArgs>),
+    /// Import jobs from other schedulers
+    #[command(before_help = import::EXAMPLES, arg_required_else_help = true)]
+    Import {
+        #[command(subcommand)]
+        command: import::ImportCommand,
+    },
     /// Show the next runs of all jobs
     #[command(before_help = next::EXAMPLES)]
     Next(next::NextArgs),
@@ -287,6 +294,7 @@ impl Command {
             Commands::Jobs(args) => jobs::run(args, program, now, output),
             Commands::Runs(args) => runs::run(args, now, output),
             Commands::Orgs(args) => orgs::run(args, now, output),
+            Commands::Import { command } => import::run(command, now, output),
             Commands::Next(args) => next::run(args, now, output),
             Commands::Targets(args) => targets::run(args, now, output),
             Commands::Instances(args) => instances::run(args, now, output),

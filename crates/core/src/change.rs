@@ -97,6 +97,13 @@ impl NewJob {
         self
     }
 
+    /// Begins paused: nothing fires before somebody resumes the job. The reason is checked as that of any pause.
+    pub fn paused(self, reason: &str) -> Result<NewJob, Invalid> {
+        let JobState { revision, updated_by: by, updated_at: at, .. } = self.state.clone();
+        let state = self.state.paused(Pause { reason: reason.to_owned(), by, at, until: None })?;
+        Ok(NewJob { state: JobState { revision, ..state }, timer: self.timer.as_ref().map(plan::disarm), ..self })
+    }
+
     /// When it fires first, if it has one timer and that is armed.
     pub fn next_run_at(&self) -> Option<Timestamp> {
         self.timer.as_ref()?.next_run_at

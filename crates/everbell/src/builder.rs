@@ -161,9 +161,21 @@ impl Builder {
     }
 
     /// Serves a target with an [`Action`] that is no function of the program: for crates that bring their own targets.
-    pub fn action(mut self, name: impl Into<String>, action: Action, options: TargetOptions) -> Builder {
+    pub fn action(self, name: impl Into<String>, action: Action, options: TargetOptions) -> Builder {
+        self.checked_action(name, action, options, |_| Ok(()))
+    }
+
+    /// Like [`Builder::action`], with a check that refuses payloads when they are written. Its error continues "the
+    /// payload is", such as `no address: …`.
+    pub fn checked_action(
+        mut self,
+        name: impl Into<String>,
+        action: Action,
+        options: TargetOptions,
+        check_payload: PayloadCheck,
+    ) -> Builder {
         let (check, erase) = (|_: &States| Vec::new(), Box::new(move |_| action));
-        self.targets.push(Registered { name: name.into(), options, check, check_payload: |_| Ok(()), erase });
+        self.targets.push(Registered { name: name.into(), options, check, check_payload, erase });
         self
     }
 

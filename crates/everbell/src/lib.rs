@@ -137,7 +137,7 @@ pub use running::Running;
 pub use schedule::Schedule;
 pub use shutdown_signal::shutdown_signal;
 pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
-pub use targets::{Action, TargetOptions};
+pub use targets::{Action, PayloadCheck, TargetOptions};
 pub use trace::Tracing;
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 

@@ -76,7 +76,7 @@ pub fn mounted_routes() -> Vec<Route> {
 fn job_routes() -> Vec<Route> {
     let (get, post, patch, delete) = (Method::GET, Method::POST, Method::PATCH, Method::DELETE);
     vec![
-        route(post.clone(), "/jobs", Role(Admin), jobs::create).does("createJob", "Create a job").own_body("JobCreate", everbell_wire::form::job::JOB)
+        route(post.clone(), "/jobs", Role(Admin), jobs::create).does("createJob", "Create a job").own_body("JobCreate", everbell_wire::form::job::NEW_JOB)
             .returns::<wire::Job>(201, "The new job").example(&created_job()).problems(&[JobKeyExists]),
         route(get.clone(), "/jobs", Role(Viewer), jobs::list).does("listJobs", "List jobs").query(jobs::LIST)
             .details("Retired jobs are listed only if `status` or `jobKey` asks for them.")

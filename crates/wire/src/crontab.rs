@@ -1,11 +1,40 @@
-//! Crontabs: each line as a job, or the reason why it is none.
+//! Crontabs: each line as a job of the `shell` target, or the reason why it is none.
+//!
+//! A variable holds for the lines below it, as in cron. A comment right above a line is its description. [`shape`] finds
+//! out whether a crontab has a column with users.
+
+mod shape;
+mod variables;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use everbell_core::Zone;
-use everbell_core::cron::Expression;
+use everbell_core::cron::{Expression, WarningCode};
+use everbell_core::{Draft, PolicyValues, Timing, Zone};
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
+
+use self::shape::is_schedule;
+use self::variables::{Variables, variable};
+use crate::job_body::declared;
+
+pub use self::shape::system_reason;
+
+/// The built-in target that runs commands.
+pub const SHELL_TARGET: &str = "shell";
+/// The label of imported jobs. Its value is the name of the file.
+pub const IMPORTED_LABEL: &str = "imported";
+/// The reason why imported jobs are paused.
+pub const PAUSE_REASON: &str = "imported: check it, then resume it";
+
+/// The time limit of an imported job. Cron has none, and the usual one would stop a long backup.
+pub const TIME_LIMIT: Duration = Duration::from_hours(24);
+
+/// The most characters of a description.
+const MAX_DESCRIPTION_CHARS: usize = 1_000;
+/// The most bytes of the value of a label.
+const MAX_LABEL_BYTES: usize = 200;
 
 /// The most words of a command in its key.
 const MAX_KEY_WORDS: usize = 4;
@@ -52,7 +81,7 @@ impl Verdict {
 }
 
 /// A line that becomes a job.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// The key of the job, made from the command.
@@ -66,22 +95,73 @@ pub struct Entry {
     pub zone: &'static str,
     /// The command without its input.
     pub command: String,
+    /// The comment above the line.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stdin: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shell: Option<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) env: BTreeMap<String, String>,
+    /// The address that cron sent output to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) mailto: Option<String>,
 }
 
 impl Entry {
-    /// The payload of the job.
+    /// The payload of the job, as the `shell` target reads it.
     pub fn payload(&self) -> Value {
         let mut payload = json!({ "command": self.command });
-        for (name, value) in [("stdin", &self.stdin), ("user", &self.user)] {
+        for (name, value) in [("shell", &self.shell), ("stdin", &self.stdin), ("user", &self.user)] {
             if let Some(value) = value {
                 payload[name] = json!(value);
             }
         }
+        if !self.env.is_empty() {
+            payload["env"] = json!(self.env);
+        }
         payload
+    }
+
+    /// The job, with the name of its file as a label.
+    pub fn draft(&self, target: &str, file: &str) -> Draft {
+        let mailto = self.mailto.iter().map(|mailto| ("mailto".to_owned(), mailto.clone()));
+        Draft {
+            timezone: Some(self.zone.to_owned()),
+            target: Some(target.to_owned()),
+            payload: Some(Ok(self.payload().to_string())),
+            description: self.description.clone(),
+            policies: PolicyValues { timeout: TIME_LIMIT, ..PolicyValues::default() },
+            labels: mailto.chain([(IMPORTED_LABEL.to_owned(), file.to_owned())]).collect(),
+            ..Draft::new(&self.key, Timing::Cron(self.expression.clone()))
+        }
+    }
+
+    /// Where cron may have meant something else, or people do: both day fields, and the next changes of the clocks.
+    pub fn differences(&self, now: Timestamp) -> Vec<String> {
+        let definition = declared(&self.draft(SHELL_TARGET, "any"), now).ok();
+        let spec = definition.and_then(|definition| definition.spec.ok());
+        let warnings = spec.map_or_else(Vec::new, |spec| spec.warnings(now)).into_iter();
+        let matters = [WarningCode::EitherDay, WarningCode::DstGap, WarningCode::DstFold];
+        let text = |code, detail: String| match code {
+            WarningCode::EitherDay => format!("{detail}; cron means the same"),
+            _ => format!("{detail}; cron may do otherwise"),
+        };
+        warnings.filter(|found| matters.contains(&found.code)).map(|found| text(found.code, found.detail)).collect()
+    }
+}
+
+/// Returns the value of [`IMPORTED_LABEL`] for a file: its name without its folder.
+pub fn file_label(path: &str) -> String {
+    let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let visible: String = name.chars().filter(|c| !c.is_control()).collect();
+    let end = (0..=MAX_LABEL_BYTES.min(visible.len())).rev().find(|end| visible.is_char_boundary(*end));
+    match &visible[..end.unwrap_or_default()] {
+        "" | "-" => "crontab".to_owned(),
+        name => name.to_owned(),
     }
 }
 
@@ -96,22 +176,27 @@ pub fn check_length(text: &str) -> Result<(), String> {
     }
 }
 
-/// Reads every line that is neither empty nor a comment.
+/// Reads every line that is neither empty nor a comment. In a `system` crontab a user precedes the command.
 pub fn read(text: &str, zone: &Zone, system: bool) -> Vec<Line> {
-    let (mut zone, mut taken) = (zone.clone(), BTreeMap::new());
-    let mut lines = Vec::new();
+    let (mut variables, mut taken) = (Variables::new(zone), BTreeMap::new());
+    let (mut lines, mut comment) = (Vec::new(), Vec::new());
     for (index, text) in text.lines().enumerate() {
         let text = text.trim();
-        if text.is_empty() || text.starts_with('#') {
+        if let Some(said) = text.strip_prefix('#') {
+            comment.push(said.trim_start_matches('#').trim());
+            continue;
+        }
+        let description = description(&std::mem::take(&mut comment));
+        if text.is_empty() {
             continue;
         }
         let (verdict, entry, detail) = match variable(text) {
-            Some((name, value)) => match set(name, value, &mut zone) {
+            Some((name, value)) => match variables.set(name, value) {
                 Ok(detail) => (Verdict::Note, None, detail),
                 Err(why) => (Verdict::Refused, None, why),
             },
-            None => match entry(text, &zone, system, &mut taken) {
-                Ok((entry, detail)) => (Verdict::Job, Some(entry), detail),
+            None => match entry(text, &variables, system, &mut taken) {
+                Ok((entry, detail)) => (Verdict::Job, Some(Entry { description, ..entry }), detail),
                 Err(why) => (Verdict::Refused, None, why),
             },
         };
@@ -120,67 +205,63 @@ pub fn read(text: &str, zone: &Zone, system: bool) -> Vec<Line> {
     lines
 }
 
-/// `NAME = value`, with or without quotes.
-fn variable(text: &str) -> Option<(&str, &str)> {
-    let (name, value) = text.split_once('=')?;
-    let (name, value) = (name.trim_end(), value.trim());
-    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    is_name.then(|| (name, inside('"').or_else(|| inside('\'')).unwrap_or(value)))
+/// The comment above a line, without rulers, headings of columns, and lines that are switched off.
+fn description(comment: &[&str]) -> String {
+    let is_said = |line: &&&str| {
+        let is_heading = line.contains("dom") && line.contains("dow");
+        line.chars().any(char::is_alphanumeric) && !is_heading && !is_schedule(line)
+    };
+    let said: Vec<&str> = comment.iter().filter(is_said).copied().collect();
+    said.join("\n").chars().filter(|c| *c == '\n' || !c.is_control()).take(MAX_DESCRIPTION_CHARS).collect()
 }
 
-/// The effect of a variable.
-fn set(name: &str, value: &str, zone: &mut Zone) -> Result<String, String> {
-    Ok(match name {
-        "CRON_TZ" => {
-            *zone =
-                Zone::get(value).map_err(|error| format!("CRON_TZ: {error}; the lines below keep {}", zone.name()))?;
-            format!("CRON_TZ: the lines below are read in {}", zone.name())
-        }
-        "TZ" => "TZ: only the commands saw it, not their schedule; say `--tz`, or CRON_TZ in the file".to_owned(),
-        "MAILTO" | "MAILFROM" => {
-            format!("{name}: no mail is sent; output and failures are stored with each run, and metrics count failures")
-        }
-        "RANDOM_DELAY" => "RANDOM_DELAY: not carried over; `policies.jitter` does this for each job".to_owned(),
-        "SHELL" => "SHELL: the target decides what runs the command".to_owned(),
-        _ => format!("{name}: not carried over; the environment of commands is that of their target"),
-    })
-}
-
-/// A line with a time and a command.
-fn entry(text: &str, zone: &Zone, system: bool, taken: &mut BTreeMap<String, u32>) -> Result<(Entry, String), String> {
-    let fields = match text.split_whitespace().next() {
-        Some("@reboot") => {
-            return Err(
-                "@reboot: there is no time at which this fires; start it with the machine, for example by a systemd \
-                        unit"
-                    .to_owned(),
-            );
-        }
+/// The number of words that the time of a line has, if the line names a time.
+fn time_words(text: &str) -> usize {
+    match text.split_whitespace().next() {
         Some("@every") => 2,
         Some(word) if word.starts_with('@') => 1,
         _ => 5,
-    };
-    let (expression, rest) = split(text, fields).ok_or("the time has five fields, and a command stands behind them")?;
-    let parsed = Expression::parse(&expression).map_err(|error| error.to_string())?;
-    let (user, rest) = if system { user_of(rest) } else { Some((None, rest)) }
-        .ok_or("a command is missing; with --system the user stands before it")?;
-    let (command, stdin) = input(rest);
-    let mut detail = format!("{}, {}", parsed.describe(), zone.name());
-    if stdin.is_some() {
-        detail.push_str("; what is behind % is in the payload as `stdin`");
     }
-    if let Some(user) = &user {
-        detail = format!("{detail}; `{user}` is in the payload, and the target decides who runs it");
-    }
-    let key = unique(key(&command), taken);
-    Ok((Entry { key, expression, zone: zone.name(), command, stdin, user }, detail))
 }
 
-/// The user before a command.
-fn user_of(text: &str) -> Option<(Option<String>, &str)> {
-    split(text, 1).map(|(user, rest)| (Some(user), rest))
+/// A line with a time and a command.
+fn entry(
+    text: &str,
+    variables: &Variables,
+    system: bool,
+    taken: &mut BTreeMap<String, u32>,
+) -> Result<(Entry, String), String> {
+    if text.split_whitespace().next() == Some("@reboot") {
+        return Err(
+            "@reboot: left out: there is no time at which this fires; start it with the machine, for example by a \
+                    systemd unit"
+                .to_owned(),
+        );
+    }
+    // Some crons take a leading `-` as "write no line to the system log".
+    let text = text
+        .strip_prefix('-')
+        .filter(|rest| rest.starts_with(|c: char| c == '*' || c.is_ascii_digit()))
+        .unwrap_or(text);
+    let (expression, rest) =
+        split(text, time_words(text)).ok_or("the time has five fields, and a command stands behind them")?;
+    let parsed = Expression::parse(&expression).map_err(|error| error.to_string())?;
+    let (user, rest) = if system { split(rest, 1).map(|(user, rest)| (Some(user), rest)) } else { Some((None, rest)) }
+        .ok_or("a command is missing; in a system crontab the user stands before it")?;
+    let (command, stdin) = input(rest);
+    let zone = variables.zone.name();
+    let mut detail = format!("{}, {zone}", parsed.describe());
+    if let Some(user) = &user {
+        detail = format!("{detail}; runs as `{user}`");
+    }
+    if stdin.is_some() {
+        detail.push_str("; what is behind % is its input");
+    }
+    let key = unique(key(&command), taken);
+    let Variables { shell, env, mailto, .. } = variables;
+    let (shell, env, mailto) = (shell.clone(), env.clone(), mailto.clone());
+    let description = String::new();
+    Ok((Entry { key, expression, zone, command, description, stdin, user, shell, env, mailto }, detail))
 }
 
 /// Splits off the first `count` fields, joined with single spaces.

@@ -7,6 +7,7 @@ use everbell_wire as wire;
 use everbell_wire::job::JobStatus;
 use jiff::Timestamp;
 
+use super::bulk;
 use super::show::{fires, next_in_words};
 use crate::confirm::confirmed;
 use crate::connection::RefusalContext;
@@ -21,13 +22,13 @@ pub(super) const PAUSE_EXAMPLES: &str = "\
 Examples:
   everbell jobs pause daily-briefing --reason \"SMTP down, INC-88\"
   everbell jobs pause daily-briefing --reason \"moving the office\" --until \"tomorrow 08:00\"
-  everbell jobs pause daily-briefing --reason \"release freeze\" --until +2h --json";
+  everbell jobs pause --label team=data --reason \"release freeze\" --until +2h";
 
 pub(super) const RESUME_EXAMPLES: &str = "\
 Examples:
   everbell jobs resume daily-briefing
   everbell jobs resume daily-briefing --run-missed
-  everbell jobs resume daily-briefing --reason \"SMTP is back\" --json";
+  everbell jobs resume --label imported=crontab.txt";
 
 pub(super) const RESCHEDULE_EXAMPLES: &str = "\
 Examples:
@@ -50,8 +51,11 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct PauseArgs {
     /// The job: its key or its id.
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
+    job: Option<String>,
+    /// All jobs with this label instead: `name` or `name=value`.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
     /// The reason, from 3 to 500 characters, which is shown with the job.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -59,7 +63,7 @@ pub(crate) struct PauseArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: Option<String>,
     /// Cancel the runs that have not started. Otherwise they wait until the job is resumed.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "label")]
     cancel_pending: bool,
     #[command(flatten)]
     online: OnlineArgs,
@@ -68,8 +72,11 @@ pub(crate) struct PauseArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ResumeArgs {
     /// The job: its key or its id.
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
+    job: Option<String>,
+    /// All jobs with this label instead: `name` or `name=value`.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
     /// Run once for the slots that were missed.
     #[arg(long)]
     run_missed: bool,
@@ -155,20 +162,25 @@ fn print_next(session: &mut Session<'_>, job: &wire::Job) -> Result<(), CliError
 }
 
 pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let job = args.job.as_deref().unwrap_or_default();
     let Some(reason) = &args.reason else {
+        let which = args.label.as_ref().map_or_else(|| shell(job), |label| format!("--label {}", shell(label)));
         return Err(CliError::invalid(format!(
-            "a reason is required\n  everbell jobs pause {} --reason \"SMTP down, INC-88\" [--until \"today 18:00\"]",
-            shell(&args.job)
+            "a reason is required\n  everbell jobs pause {which} --reason \"SMTP down, INC-88\" [--until \"today 18:00\"]"
         )));
     };
     let mut session = Session::new(&args.online, now, output)?;
+    if let Some(label) = &args.label {
+        let until = args.until.as_ref().map(|text| parse_time(&Zone::utc(), now, "--until", text)).transpose()?;
+        return bulk::pause(&mut session, label, reason, until);
+    }
     let until = match &args.until {
-        Some(text) => Some(parse_time(&zone_for(&session, &args.job, None)?, now, "--until", text)?),
+        Some(text) => Some(parse_time(&zone_for(&session, job, None)?, now, "--until", text)?),
         None => None,
     };
     let request = PauseRequest { reason: reason.clone(), until, cancel_pending: args.cancel_pending };
-    let answer = session.client.send(session.client.jobs().pause(&args.job, &request));
-    let answer = answer.with_action(|| format!("pause job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().pause(job, &request));
+    let answer = answer.with_action(|| format!("pause job `{job}`")).or_list()?;
     let Some(paused) = session.for_people(answer, |paused| &paused.job.job_key)? else { return Ok(Exit::Success) };
     let wire::Paused { job, held_runs, canceled_runs } = paused;
     let reason = printable(job.pause_reason.as_deref().unwrap_or_default());
@@ -199,9 +211,13 @@ pub(super) fn pause(args: &PauseArgs, now: Timestamp, output: &mut Output) -> Re
 pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let missed = args.run_missed.then_some(MissedSlots::FireOnce);
+    if let Some(label) = &args.label {
+        return bulk::resume(&mut session, label, args.reason.clone(), missed);
+    }
+    let job = args.job.as_deref().unwrap_or_default();
     let request = ResumeRequest { missed, reason: args.reason.clone() };
-    let answer = session.client.send(session.client.jobs().resume(&args.job, &request));
-    let answer = answer.with_action(|| format!("resume job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().resume(job, &request));
+    let answer = answer.with_action(|| format!("resume job `{job}`")).or_list()?;
     let Some(resumed) = session.for_people(answer, |resumed| &resumed.job.job_key)? else { return Ok(Exit::Success) };
     let wire::Resumed { job, resumed: wire::Resumption { missed_slots, run_ids, .. } } = resumed;
     let (key, run) = (&job.job_key, run_ids.first());

@@ -1,10 +1,16 @@
 //! Jobs in files: exported, applied, and imported from crontabs.
 
 mod apply;
-mod crontab;
+pub(crate) mod crontab;
 mod export;
+mod importing;
+mod machine_zone;
 mod plan;
 mod plan_check;
+
+pub(crate) use apply::{Done, is_for_programs};
+pub(crate) use importing::{Importing, expect_target};
+pub(crate) use machine_zone::machine_zone;
 
 use clap::Subcommand;
 use jiff::Timestamp;
@@ -23,11 +29,11 @@ pub(crate) enum FileCommand {
     /// Exits with 5 if a job was changed meanwhile, or is declared in the configuration of the server.
     #[command(before_help = apply::EXAMPLES)]
     Apply(apply::ApplyArgs),
-    /// Import jobs from a crontab
+    /// Import jobs from a crontab; the same as `everbell import crontab`
     ///
-    /// Shows what happens to each line. The payload of each job is `{"command": "…"}`, which the target must understand.
+    /// Shows what happens to each line. The jobs are paused, and have the label `imported` with the name of the file.
     /// Importing the same file twice changes nothing. Exits with 1 if a line cannot be imported.
-    #[command(before_help = crontab::EXAMPLES)]
+    #[command(before_help = crontab::OLD_EXAMPLES)]
     ImportCrontab(crontab::CrontabArgs),
 }
 

@@ -34,7 +34,7 @@ impl Jobs {
     pub async fn create_in<C: AppConnection>(&self, connection: &mut C, schedule: &Schedule) -> StoreResult<JobRow> {
         let what = format!("creating job `{}`", schedule.key().escape_debug());
         let mut inside = connection.enter(&*self.context.parts.store, &what).await?;
-        let (new, audit) = self.prepare_by(schedule, &mut Reader::Inside(&mut *inside)).await?;
+        let (new, audit) = self.prepare_by(schedule, None, &mut Reader::Inside(&mut *inside)).await?;
         let row = inside.create_job(&new, &audit).await?;
         inside.finish().await?;
         Ok(row)

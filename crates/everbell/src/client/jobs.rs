@@ -63,10 +63,21 @@ impl Jobs {
     ///
     /// No declaration owns the job: a sync neither edits nor removes it.
     pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
+        self.create_in_state(&schedule, None).await
+    }
+
+    /// Like [`Jobs::create`], but the job begins paused for this reason, from 3 to 500 characters: no slot fires before
+    /// somebody resumes it.
+    pub async fn create_paused(&self, schedule: Schedule, reason: &str) -> StoreResult<JobRow> {
+        self.create_in_state(&schedule, Some(reason)).await
+    }
+
+    async fn create_in_state(&self, schedule: &Schedule, pause: Option<&str>) -> StoreResult<JobRow> {
         if let Some(job) = self.context.done_before().await?.and_then(|deed| deed.job) {
             return self.get(job).await;
         }
-        let (new, audit) = self.prepare(&schedule).await?;
+        let mut reader = Reader::Store(&*self.context.parts.store);
+        let (new, audit) = self.prepare_by(schedule, pause, &mut reader).await?;
         let store = &self.context.parts.store;
         let row = match store.create_job(&new, &audit).await {
             Err(error) if is_in_doubt(&error) => {
@@ -85,13 +96,14 @@ impl Jobs {
     /// caller's transaction has written: two jobs of one key that are prepared for the same transaction conflict when the
     /// second one is written.
     pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
-        self.prepare_by(schedule, &mut Reader::Store(&*self.context.parts.store)).await
+        self.prepare_by(schedule, None, &mut Reader::Store(&*self.context.parts.store)).await
     }
 
-    /// Like `prepare`, by what this reader sees.
+    /// Like `prepare`, by what this reader sees, and paused if there is a reason.
     pub(super) async fn prepare_by(
         &self,
         schedule: &Schedule,
+        pause: Option<&str>,
         reader: &mut Reader<'_>,
     ) -> StoreResult<(NewJob, AuditEntry)> {
         let Context { parts, actor, .. } = &self.context;
@@ -123,6 +135,10 @@ impl Jobs {
                 Invalid::new("endAt", "the schedule never fires: it has no slot between now and its end").into()
             );
         }
+        let new = match pause {
+            Some(reason) => new.paused(reason)?,
+            None => new,
+        };
         let after = facts(&new.definition, &new.state, new.next_run_at());
         let object = format!("job:{}", new.definition.key);
         let audit = self.context.entry("job.create", object, now, None, Some(&after));

@@ -11,7 +11,7 @@ use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, refuse};
 use everbell_wire::form::job::{self, JobForm};
-use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, joined, optional};
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, joined, optional};
 
 const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
 /// The statuses of a run.
@@ -124,11 +124,15 @@ fn label(text: &str) -> (String, Option<String>) {
 
 pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let payload = request.raw("payload");
-    let JobForm { draft, mut faults } = job::read(&request.body, payload.as_deref(), Naming::Camel);
+    let (JobForm { draft, mut faults }, pause) = job::read_new(&request.body, payload.as_deref());
     check_target(&request, draft.target.as_deref(), &mut faults).await?;
     refuse(faults)?;
     let key = draft.key.clone();
-    match request.jobs().create(draft.into()).await {
+    let created = match pause {
+        Some(reason) => request.jobs().create_paused(draft.into(), &reason).await,
+        None => request.jobs().create(draft.into()).await,
+    };
+    match created {
         Ok(row) => {
             let location = format!("{}/jobs/{}", request.mount, row.job.definition.id);
             let document = documented(&request, &row).await;

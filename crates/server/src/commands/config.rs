@@ -120,6 +120,7 @@ fn target_row(target: &TargetSettings) -> Vec<String> {
         Kind::Log => "prints the payload".to_owned(),
         Kind::Http(http) => format!("{} {}", http.method, callable(&http.url)),
         Kind::Command(command) => cell(&Value::from(command.argv.first().map(String::as_str))),
+        Kind::Shell(_) => "runs the command of the payload".to_owned(),
     };
     vec!["target".to_owned(), target.label.clone(), type_of(target).to_owned(), does]
 }
@@ -129,6 +130,7 @@ fn type_of(target: &TargetSettings) -> &'static str {
         Kind::Log => "log",
         Kind::Http(_) => "http",
         Kind::Command(_) => "command",
+        Kind::Shell(_) => "shell",
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) const SECTIONS: &[Field] = &[
     optional("log", Kind::Object(LOG), "The log on standard error."),
     optional("metrics", Kind::Object(METRICS), "The metrics at `/metrics`."),
     optional("jobs", Kind::Object(JOBS), "How `[[job]]` blocks are synced with the jobs in the database."),
+    optional("shell", Kind::Object(SHELL), "The built-in target `shell`, which runs the command of a payload."),
     optional("target", Kind::Json, "Targets, one block each."),
     optional("job", Kind::Json, "Jobs, one block each."),
     optional("template", Kind::Json, "Named expressions for new jobs, one block each."),
@@ -152,6 +153,26 @@ const JOBS: &[Field] = &[
     ),
 ];
 
+const SHELL: &[Field] = &[
+    optional(
+        "allow",
+        Kind::Flag,
+        "Whether the target `shell` exists. Whoever may create jobs may then run commands as the user of the server.",
+    ),
+    optional(
+        "users",
+        Kind::List { of: &TEXT, max: 1_000 },
+        "The users that commands may run as; any if absent. Another user than the server's needs a server that runs as root.",
+    ),
+    optional("env", Kind::Map(&Kind::Secret), "Environment variables of all commands, hidden in their output."),
+    optional(
+        "concurrency",
+        Kind::Integer { min: 1, max: 100_000 },
+        "The most concurrent commands on this instance; the engine's limit if absent.",
+    ),
+    optional("timeout", Kind::Span, "Time limit of a command, if shorter than the job's."),
+];
+
 macro_rules! target_fields {
     ($($own:expr),*) => {
         &[
@@ -250,6 +271,7 @@ pub(crate) fn defaults() -> Value {
         "log": { "format": "text", "level": "info" },
         "metrics": { "per_job": false },
         "jobs": { "app": "everbell", "removed": "keep", "adopt": false },
+        "shell": { "allow": false },
     })
 }
 

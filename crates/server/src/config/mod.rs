@@ -144,9 +144,10 @@ impl Config {
         let mut layers = Layers::new(file.clone(), Document::parse(text), environment, flags);
         let merged = layers.merged.clone();
         let mut form = Form::read(&merged, fields::SECTIONS, Naming::Snake);
-        let settings = sections::read(&mut form, secrets);
+        let mut settings = sections::read(&mut form, secrets);
         form.faults().iter().for_each(|fault| layers.refuse(fault));
-        let targets = targets::read(&mut layers, secrets);
+        let mut targets = targets::read(&mut layers, secrets);
+        targets::add_shell(&mut layers, &mut targets, settings.shell.take());
         let jobs = jobs::read(&mut layers, Some(&targets.labels));
         let templates = templates::read(&mut layers);
         if !layers.problems.is_empty() {

@@ -4,18 +4,20 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use everbell::{ConnectOptions, EngineOptions, Removed};
+use everbell::{ConnectOptions, EngineOptions, Removed, TargetOptions};
 
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
 use super::settings::{
     AuthSettings, JobsSettings, LogSettings, MetricsSettings, Role, ServerSettings, Settings, UiSettings,
 };
+use super::targets::secret_map;
+use crate::targets::{Kind, SHELL_LABEL, ShellSettings, TargetSettings};
 use everbell_http::ApiSettings;
 use everbell_http::access;
 use everbell_http::limit::Rate;
 use everbell_observe::logs;
-use everbell_wire::form::{Form, parse_span};
+use everbell_wire::form::{Fault, Form, parse_span};
 use everbell_wire::secret::Secret;
 use everbell_wire::time_input::shown;
 
@@ -62,8 +64,27 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
             },
             adopt: form.flag("jobs.adopt"),
         },
+        shell: shell(form, secrets),
         server,
     }
+}
+
+/// The built-in target. Its keys are checked whether it is allowed or not.
+fn shell(form: &mut Form<'_>, secrets: Secrets<'_>) -> Option<TargetSettings> {
+    let env = secret_map(form, "shell.env", secrets);
+    let users = form.has("shell.users").then(|| form.list("shell.users").into_iter().map(str::to_owned).collect());
+    let mut options = TargetOptions::default();
+    options.concurrency = form.count("shell.concurrency");
+    options.timeout = form.span("shell.timeout");
+    if options.timeout.is_some_and(|timeout| timeout.is_zero()) {
+        form.fault("shell.timeout", "out_of_range", "must be more than 0");
+    }
+    let kind = Kind::Shell(ShellSettings { env, users });
+    let settings = TargetSettings { label: SHELL_LABEL.to_owned(), options, kind };
+    for (field, problem) in settings.problems() {
+        form.note(Fault::new(format!("/shell/{field}"), "invalid", problem));
+    }
+    form.flag("shell.allow").then_some(settings)
 }
 
 fn server(form: &mut Form<'_>) -> ServerSettings {

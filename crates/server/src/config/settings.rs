@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use everbell::{ConnectOptions, EngineOptions, Removed};
 
+use crate::targets::TargetSettings;
 use everbell_http::ApiSettings;
 use everbell_http::access;
 use everbell_observe::logs;
@@ -119,6 +120,8 @@ pub(super) struct Settings {
     pub(super) log: LogSettings,
     pub(super) metrics: MetricsSettings,
     pub(super) jobs: JobsSettings,
+    /// The built-in target, where it is allowed.
+    pub(super) shell: Option<TargetSettings>,
 }
 
 impl Settings {

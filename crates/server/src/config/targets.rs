@@ -43,6 +43,18 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Targets {
     targets
 }
 
+/// Adds the built-in `shell` target, if it is allowed. No block may have its label then.
+pub(super) fn add_shell(layers: &mut Layers, targets: &mut Targets, shell: Option<TargetSettings>) {
+    let Some(shell) = shell else { return };
+    if let Some(n) = targets.labels.iter().position(|label| *label == shell.label) {
+        let detail = "is the label of the built-in target that `shell.allow` turns on; choose another one";
+        layers.refuse(&Fault::new(format!("/target/{n}/label"), "invalid", detail));
+        return;
+    }
+    targets.labels.push(shell.label.clone());
+    targets.settings.push(shell);
+}
+
 /// Notes the faults of a block where it stands.
 pub(super) fn refuse_all(layers: &mut Layers, place: &str, faults: Vec<Fault>) {
     for fault in faults {
@@ -169,13 +181,16 @@ fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
 }
 
 /// Secrets by name.
-fn secret_map(form: &mut Form<'_>, path: &str, secrets: Secrets<'_>) -> BTreeMap<String, Secret> {
+pub(super) fn secret_map(form: &mut Form<'_>, path: &str, secrets: Secrets<'_>) -> BTreeMap<String, Secret> {
     let members = form.value(path).and_then(Value::as_object).cloned().unwrap_or_default();
     let mut found = BTreeMap::new();
     for (name, value) in members {
         match secrets.read(&value) {
             Ok(secret) => drop(found.insert(name, secret)),
-            Err(reason) => form.note(Fault::new(format!("/{path}/{}", escape(&name)), "invalid", reason)),
+            Err(reason) => {
+                let path = path.replace('.', "/");
+                form.note(Fault::new(format!("/{path}/{}", escape(&name)), "invalid", reason));
+            }
         }
     }
     found

@@ -248,3 +248,32 @@ fn what_may_surprise_is_told() {
     let proxied = read_with("[server]\ntrust_proxy = true", &variables[..1], &ServeFlags::default()).unwrap();
     assert_eq!(proxied.warnings, [""; 0]);
 }
+
+#[test]
+fn shell_target_exists_only_if_it_is_allowed() {
+    let job =
+        "[[job]]\njob_key = \"a\"\ntarget = \"shell\"\ncron_expression = \"@daily\"\npayload = { command = \"x\" }\n";
+    let refused = read_with(job, &[], &ServeFlags::default()).unwrap_err();
+    assert!(refused.problems[0].to_string().contains("there is no target `shell`"), "{}", refused.problems[0]);
+    let config =
+        read(&format!("[shell]\nallow = true\nusers = [\"ana\"]\nconcurrency = 2\nenv = {{ A = \"b\" }}\n{job}"));
+    let [target] = &config.targets[..] else { panic!("{:?}", config.targets) };
+    let Kind::Shell(settings) = &target.kind else { panic!("{target:?}") };
+    assert_eq!((target.label.as_str(), target.options.concurrency), ("shell", Some(2)));
+    assert_eq!((settings.env["A"].reveal(), &settings.users), ("b", &Some(vec!["ana".to_owned()])));
+    let hidden = shown(&config, "shell.env");
+    assert!(!hidden.0.to_string().contains("\"b\""), "{hidden:?}");
+}
+
+#[test]
+fn shell_settings_are_refused_by_their_keys() {
+    let text = "[shell]\nallow = true\ntimeout = \"0s\"\nusers = [\"\"]\nenv = { \"A=B\" = \"c\", D = { env = \"NONE\" } }\n\
+                [[target]]\nlabel = \"shell\"\ntype = \"log\"\n";
+    let refused = read_with(text, &[], &ServeFlags::default()).unwrap_err();
+    let said: Vec<String> = refused.problems.iter().map(ToString::to_string).collect();
+    for part in
+        ["shell.timeout", "shell.users", "shell.env", "`NONE` is not set", "the built-in target that `shell.allow`"]
+    {
+        assert!(said.iter().any(|problem| problem.contains(part)), "{part}: {said:#?}");
+    }
+}

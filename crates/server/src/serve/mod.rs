@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::config::Config;
-use crate::targets::{Kind, Problem, Supervisor, TargetSettings};
+use crate::targets::{Problem, Supervisor, TargetSettings};
 use everbell_cli::{CliError, Exit};
 use everbell_http::{self as http, App, Pages};
 use everbell_observe::{Metrics, Notifier, Timed, logs};
@@ -142,15 +142,14 @@ async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Res
         .removed(config.jobs.removed)
         .adopt(config.jobs.adopt)
         .schedules(config.schedules.iter().cloned());
-    let runs_programs = |target: &TargetSettings| matches!(target.kind, Kind::Command(_));
-    let has_programs = config.server.role.schedules() && config.targets.iter().any(runs_programs);
+    let has_programs = config.server.role.schedules() && config.targets.iter().any(TargetSettings::runs_programs);
     let supervisor = if has_programs { Supervisor::start() } else { Supervisor::none() };
     for target in &config.targets {
         let action = target.action(metrics, &supervisor).map_err(|problems: Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` lists all problems".to_owned()),
         })?;
-        builder = builder.action(&target.label, action, target.options);
+        builder = builder.checked_action(&target.label, action, target.options, target.payload_check());
     }
     let observer = metrics.clone();
     let bell =

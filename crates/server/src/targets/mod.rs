@@ -1,13 +1,14 @@
 //! Targets: print, call over HTTP, run a command.
 //!
 //! Targets come from the configuration file only. The API names them by their label and can never define a URL or a
-//! command.
+//! command, with one exception that the configuration has to allow: the `shell` target runs the command in the payload.
 
 mod command;
 mod http;
 mod log;
 mod redact;
 mod result;
+mod shell;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -17,7 +18,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use everbell::{Action, Target, TargetOptions};
+use everbell::{Action, PayloadCheck, Target, TargetOptions};
 
 use everbell_observe::Metrics;
 use everbell_wire::secret::Secret;
@@ -46,6 +47,7 @@ impl TargetSettings {
             Kind::Log => Vec::new(),
             Kind::Http(settings) => http::Http::new(settings).err().unwrap_or_default(),
             Kind::Command(settings) => command::problems(settings),
+            Kind::Shell(settings) => shell::problems(settings),
         };
         label.into_iter().chain(kind).collect()
     }
@@ -56,7 +58,21 @@ impl TargetSettings {
             Kind::Log => Ok(log::action()),
             Kind::Http(settings) => http::action(settings, metrics),
             Kind::Command(settings) => command::action(settings, supervisor),
+            Kind::Shell(settings) => Ok(shell::action(settings, supervisor)),
         }
+    }
+
+    /// Returns the check of payloads when jobs are written. Only the `shell` target knows what it reads.
+    pub(crate) fn payload_check(&self) -> PayloadCheck {
+        match &self.kind {
+            Kind::Shell(_) => shell::check_payload,
+            Kind::Log | Kind::Http(_) | Kind::Command(_) => |_| Ok(()),
+        }
+    }
+
+    /// Whether its runs start programs, which the supervisor has to know.
+    pub(crate) fn runs_programs(&self) -> bool {
+        matches!(self.kind, Kind::Command(_) | Kind::Shell(_))
     }
 }
 
@@ -67,6 +83,8 @@ pub(crate) enum Kind {
     Log,
     Http(HttpSettings),
     Command(CommandSettings),
+    /// Runs the command that the payload names, as cron would.
+    Shell(ShellSettings),
 }
 
 /// A call over HTTP.
@@ -142,4 +160,16 @@ impl CommandSettings {
             success: vec![0],
         }
     }
+}
+
+/// The label of the built-in `shell` target.
+pub(crate) const SHELL_LABEL: &str = "shell";
+
+/// The built-in `shell` target, where the configuration allows it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ShellSettings {
+    /// Variables that every command gets. They are hidden in its output; those of a payload are not.
+    pub(crate) env: BTreeMap<String, Secret>,
+    /// The users that a payload may name; any if absent.
+    pub(crate) users: Option<Vec<String>>,
 }

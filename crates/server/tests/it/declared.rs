@@ -257,8 +257,11 @@ fn dry_runs_refuse(server: &Server) {
     write(server, "[[job]]\njob_key = \"c\"\ntarget = \"fax\"\ncron_expression = \"@daily\"\n");
     assert!(refused_alike(server, &["apply", "-f", "jobs.toml"]).contains("\n  job `c`: target: unknown target `fax`"));
     fs::write(server.folder.path().join("crontab.txt"), CRONTAB).unwrap();
-    let told = refused_alike(server, &["import-crontab", "crontab.txt", "--target", "shell"]);
-    assert_eq!(told.matches("target: unknown target `shell`").count(), 2, "{told}");
+    let told = refused_alike(server, &["import-crontab", "crontab.txt"]);
+    assert_eq!(told.matches("no live instance serves the target `shell`").count(), 1, "{told}");
+    assert!(told.contains("set `allow = true` in `[shell]`"), "{told}");
+    let told = refused_alike(server, &["import-crontab", "crontab.txt", "--target", "print"]);
+    assert_eq!(told.matches("target `print` is not the built-in `shell`").count(), 1, "{told}");
 }
 
 #[test]
@@ -358,32 +361,36 @@ CRON_TZ=Europe/Paris
 fn a_crontab_becomes_jobs_and_every_line_is_told() {
     let server = Server::start();
     fs::write(server.folder.path().join("crontab.txt"), CRONTAB).unwrap();
-    let told = "2\tnote\t-\tSHELL: the target decides what runs the command\n\
+    let told = "2\tnote\t-\tSHELL: `/bin/bash` runs the lines below\n\
                 3\tnote\t-\tCRON_TZ: the lines below are read in Europe/Paris\n\
-                4\tjob\tbackup-full\tEvery day at 02:30, Europe/Paris\n\
-                5\tjob\tping-c-1-example-com\tEvery 5 minutes, Europe/Paris\n\
-                6\trefused\t-\t@reboot: there is no time at which this fires; start it with the machine, for example by a \
-                systemd unit\n";
-    let args = ["import-crontab", "crontab.txt", "--target", "print"];
+                4\tjob\tbackup-full\tEvery day at 02:30, Europe/Paris\n";
+    let more = "5\tjob\tping-c-1-example-com\tEvery 5 minutes, Europe/Paris\n\
+                6\trefused\t-\t@reboot: left out: there is no time at which this fires; start it with the machine, for \
+                example by a systemd unit\n";
+    let args = ["import-crontab", "crontab.txt", "--target", "print", "--reads-command", "--tz", "UTC"];
     let dry = jobs(&server, &[&args[..], &["--dry-run"]].concat());
     assert_eq!((dry.code, dry.stderr.as_str()), (Some(1), ""), "one line had to be left out");
-    let [one, two] =
-        dry.stdout.strip_prefix(told).unwrap_or_else(|| panic!("{}", dry.stdout)).lines().collect::<Vec<_>>()[..]
-    else {
-        panic!("{}", dry.stdout)
-    };
-    assert!(one.starts_with("create backup-full: next run 20") && two.starts_with("create ping-c-1-example-com: "));
+    let rest = dry.stdout.strip_prefix(told).unwrap_or_else(|| panic!("{}", dry.stdout));
+    let (differences, rest) = rest.split_once(more).unwrap_or_else(|| panic!("{}", dry.stdout));
+    assert!(differences.lines().count() == 2, "{differences}");
+    assert!(differences.lines().all(|line| line.starts_with("4\tdiffers\tbackup-full\t02:30 ")), "{differences}");
+    let [one, two, start] = rest.lines().collect::<Vec<_>>()[..] else { panic!("{}", dry.stdout) };
+    assert!(one.starts_with("create backup-full: paused, would run next 20"), "{one}");
+    assert!(two.starts_with("create ping-c-1-example-com: "), "{two}");
+    let command = "they are paused; start them: everbell jobs resume --label imported=crontab.txt";
+    assert_eq!(start.trim(), command);
     assert_eq!(server.get("/jobs").expect(200)["items"], json!([]));
     assert_eq!(jobs(&server, &args).code, Some(2), "it needs a yes");
     let done = jobs(&server, &[&args[..], &["--yes"]].concat());
-    assert!(done.code == Some(1) && done.stdout.ends_with("+ Applied 2 changes\n"), "{done:?}");
+    assert!(done.code == Some(1) && done.stdout.ends_with(&format!("+ Applied 2 changes\n  {command}\n")), "{done:?}");
     let job = server.get("/jobs/key:backup-full").expect(200);
     assert_eq!(
         (&job["timezone"], &job["payload"]),
-        (&json!("Europe/Paris"), &json!({"command": "/usr/bin/backup --full"}))
+        (&json!("Europe/Paris"), &json!({"command": "/usr/bin/backup --full", "shell": "/bin/bash"}))
     );
+    assert_eq!((&job["status"], &job["nextRunAt"]), (&json!("paused"), &json!(null)));
     let again = document(&jobs(&server, &[&args[..], &["--yes", "--json"]].concat()).stdout);
-    assert_eq!(keys(&again), ["applied", "dryRun", "lines", "steps"]);
+    assert_eq!(keys(&again), ["applied", "dryRun", "file", "label", "lines", "steps", "system"]);
     assert_eq!((&again["applied"], &again["steps"][0]["action"]), (&json!(0), &json!("unchanged")));
     assert_eq!(again["lines"][2]["jobKey"], "backup-full");
     assert_eq!(jobs(&server, &["import-crontab", "none"]).code, Some(2));

@@ -121,20 +121,34 @@ fn a_viewer_is_told_what_could_not_be_looked_at() {
 }
 
 /// The pages of what looks at a server as a whole, and of jobs in files.
-pub(crate) const ONLINE: [&[&str]; 6] = [
+pub(crate) const ONLINE: [&[&str]; 10] = [
     &["doctor"],
     &["healthcheck"],
     &["jobs", "export"],
     &["jobs", "apply"],
     &["jobs", "diff"],
     &["jobs", "import-crontab"],
+    &["import"],
+    &["import", "crontab"],
+    &["import", "cronjob"],
+    &["import", "timers"],
 ];
 
 #[test]
 fn help_of_what_needs_a_server_begins_with_three_examples_that_work() {
-    let server = Server::with(&format!("{TARGETS}\n[[target]]\nlabel = \"shell\"\ntype = \"log\"\n"));
+    let server = Server::with(&format!("[shell]\nallow = true\n{TARGETS}"));
     server.job("daily-briefing", &json!({}));
-    fs::write(server.folder.path().join("crontab.txt"), "@daily root backup\n").unwrap();
+    fs::write(server.folder.path().join("crontab.txt"), "@daily root rotate\n").unwrap();
+    fs::write(server.folder.path().join("backup.timer"), "[Timer]\nOnCalendar=daily\nUnit=b.service\n").unwrap();
+    fs::write(server.folder.path().join("b.service"), "[Service]\nExecStart=/bin/true\n").unwrap();
+    let cronjob = |name: &str| {
+        let containers = "{template: {spec: {containers: [{command: [/bin/true]}]}}}";
+        format!(
+            "{{kind: CronJob, metadata: {{name: {name}}}, spec: {{schedule: '@daily', jobTemplate: {{spec: {containers}}}}}}}"
+        )
+    };
+    fs::write(server.folder.path().join("cronjobs.yaml"), cronjob("report")).unwrap();
+    fs::write(server.folder.path().join("piped.yaml"), cronjob("other-report")).unwrap();
     server.post("/jobs/key:daily-briefing/new-version", &json!({ "description": "changed" })).expect(201);
     let job = "[[job]]\njob_key = \"other\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
     fs::write(server.folder.path().join("jobs.toml"), job).unwrap();
@@ -151,6 +165,10 @@ fn help_of_what_needs_a_server_begins_with_three_examples_that_work() {
         for example in examples {
             let mut shell = Command::new("sh");
             // Not every machine has a crontab.
+            let example = example.replace("/etc/crontab /etc/cron.d/*", "crontab.txt");
+            let example = example.replace("/etc/systemd/system/*.timer", "backup.timer");
+            let example = example.replace("kubectl get cronjobs -o yaml", "cat piped.yaml");
+            let example = example.replace("crontab -l", "echo @daily sync all");
             let example = example.replace("/etc/crontab", "crontab.txt").replace("http://127.0.0.1:7070", &address);
             shell.arg("-c").arg(&example).env("PATH", &path);
             let tried = ran(shell.env("EVERBELL_SERVER", &address).current_dir(server.folder.path()).output().unwrap());

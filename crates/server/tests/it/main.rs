@@ -12,6 +12,7 @@ mod doctor;
 mod embed;
 mod halfway;
 mod host;
+mod import;
 mod killed;
 mod ownership;
 mod readme;

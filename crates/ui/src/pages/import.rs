@@ -1,11 +1,11 @@
-//! Importing a crontab: the result for each line, and jobs for the selected ones.
+//! Importing a crontab: the result for each line, jobs for the selected ones, and a button that starts them.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use everbell::{JobKey, JobStatus, StoreError};
 use everbell_core::Zone;
 use everbell_core::store::JobRef;
-use serde_json::value::to_raw_value;
+use serde_json::json;
 
 use super::job_form::expect_admin;
 use super::job_form::suggestions::targets;
@@ -15,7 +15,8 @@ use crate::{Frame, Section};
 use everbell_http::body::off_workers;
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::{Kind, Problem};
-use everbell_wire::crontab::{self, Entry, Line, Verdict};
+use everbell_wire::crontab::{self, Entry, IMPORTED_LABEL, Line, PAUSE_REASON, SHELL_TARGET, Verdict};
+use everbell_wire::job_body::{self, declared};
 use everbell_wire::{self as wire, JobBody};
 
 /// The most lines that become jobs at once: a form has no room for more.
@@ -28,15 +29,25 @@ struct ImportPage {
     text: String,
     zone: String,
     zone_fault: Option<String>,
-    system: bool,
-    /// For lines that say nothing else.
+    /// `auto`, `yes` or `no`: whether a user precedes each command.
+    system: String,
+    /// Why the crontab is read as one with users, if nobody said so.
+    detected: Option<&'static str>,
     target: String,
+    /// Why no job can have this target.
+    target_fault: Option<String>,
+    /// Whether somebody says that another target than `shell` runs commands.
+    reads_command: bool,
+    /// The value of the label of the jobs.
+    file: String,
     targets: Vec<(String, String)>,
     zones: Vec<&'static str>,
     rows: Vec<Row>,
     /// Lines that have no room.
     left_out: usize,
     made: usize,
+    /// How many imported jobs were started.
+    started: Option<u64>,
 }
 
 /// A line and its result.
@@ -44,6 +55,8 @@ struct Row {
     number: usize,
     verdict: Verdict,
     detail: String,
+    /// Where cron may have meant something else.
+    differences: Vec<String>,
     job: Option<Wanted>,
     outcome: Option<Outcome>,
 }
@@ -51,8 +64,6 @@ struct Row {
 /// The job that a line would become.
 struct Wanted {
     entry: Entry,
-    key: String,
-    target: String,
     selected: bool,
 }
 
@@ -75,14 +86,23 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
 pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_admin(&request)?;
     let mut page = read(&request, request.sent("zone").unwrap_or("UTC")).await?;
-    if page.zone_fault.is_some() {
+    if request.sent("do") == Some("start") {
+        page.started = Some(start(&request, &page.file).await?);
+        return UiResponse::page(&page);
+    }
+    if page.zone_fault.is_some() || page.target_fault.is_some() {
         return UiResponse::with_status(&page, StatusCode::BAD_REQUEST);
     }
+    let (target, file) = (page.target.clone(), page.file.clone());
     let (creates, is_first) = (request.sent("do") == Some("create"), request.sent("read").is_none());
     for row in &mut page.rows {
         let Some(job) = &mut row.job else { continue };
         let creates = creates && job.selected;
-        let outcome = if creates { created(&request, row.number, job).await? } else { check(&request, job).await? };
+        let outcome = if creates {
+            created(&request, row.number, job, (&target, &file)).await?
+        } else {
+            check(&request, job).await?
+        };
         // What is done is not picked again, and at first only what can be done.
         job.selected &= match outcome {
             Outcome::Fine => true,
@@ -100,16 +120,20 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
     let targets = targets(request).await?;
     let text = request.sent("crontab").unwrap_or_default().replace("\r\n", "\n");
     let found = Zone::get(zone);
-    let usual = request.sent("target").or(targets.first().map(|(label, _)| label.as_str())).unwrap_or_default();
-    let system = request.sent("system").is_some();
+    let target = request.sent("target").unwrap_or(SHELL_TARGET).to_owned();
+    let reads_command = request.sent("reads").is_some();
+    let target_fault = target_fault(&target, reads_command, &targets);
+    let system = request.sent("system").filter(|word| ["yes", "no"].contains(word)).unwrap_or("auto").to_owned();
+    let detected = crontab::system_reason(None, &text).filter(|_| system == "auto");
+    let has_users = system == "yes" || detected.is_some();
     let mut rows = Vec::new();
     if let Ok(zone) = &found {
         let (pasted, zone) = (text.clone(), zone.clone());
         let lines = off_workers(text.len(), move || {
             crontab::check_length(&pasted).map_err(|reason| Problem::new(Kind::InvalidInput, reason))?;
-            Ok(crontab::read(&pasted, &zone, system))
+            Ok(crontab::read(&pasted, &zone, has_users))
         });
-        rows = lines.await?.into_iter().map(|line| Row::new(request, line, usual)).collect();
+        rows = lines.await?.into_iter().map(|line| Row::new(request, line)).collect();
     }
     let jobs = rows.iter().filter(|row| row.job.is_some()).count();
     if jobs > MAX_IMPORTED_LINES {
@@ -123,70 +147,96 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
         zone: zone.to_owned(),
         zone_fault: found.err().map(|error| error.to_string()),
         system,
-        target: usual.to_owned(),
+        detected,
+        target,
+        target_fault,
+        reads_command,
+        file: crontab::file_label(request.sent("file").unwrap_or_default()),
         targets,
         zones: Zone::names().collect(),
         rows,
         left_out: jobs.saturating_sub(MAX_IMPORTED_LINES),
         made: 0,
+        started: None,
     })
 }
 
 impl Row {
-    fn new(request: &UiRequest, line: Line, usual: &str) -> Row {
+    fn new(request: &UiRequest, line: Line) -> Row {
         let Line { number, verdict, entry, detail } = line;
         // The first time, every line is picked.
         let chosen = request.sent("read").is_some();
         let selection = request.sent_all("pick");
-        let job = entry.map(|entry| Wanted {
-            key: request.sent(&format!("key-{number}")).unwrap_or(&entry.key).to_owned(),
-            target: request.sent(&format!("target-{number}")).unwrap_or(usual).to_owned(),
-            selected: !chosen || selection.contains(&number.to_string().as_str()),
-            entry,
+        let differences = entry.as_ref().map_or_else(Vec::new, |entry| entry.differences(request.app.bell.now()));
+        let job = entry.map(|mut entry| {
+            if let Some(key) = request.sent(&format!("key-{number}")) {
+                key.clone_into(&mut entry.key);
+            }
+            Wanted { entry, selected: !chosen || selection.contains(&number.to_string().as_str()) }
         });
-        Row { number, verdict, detail, job, outcome: None }
+        Row { number, verdict, detail, differences, job, outcome: None }
     }
 }
 
 impl ImportPage {
+    /// Whether the target is one to choose.
+    fn is_served(&self) -> bool {
+        self.targets.iter().any(|(label, _)| *label == self.target)
+    }
+
     fn jobs(&self) -> usize {
         self.rows.iter().filter(|row| row.job.is_some()).count()
     }
 }
 
+/// Returns why the commands would not run with a target: once, and not for every line.
+fn target_fault(target: &str, reads_command: bool, targets: &[(String, String)]) -> Option<String> {
+    let is_served = targets.iter().any(|(label, _)| label == target);
+    match (target == SHELL_TARGET, is_served) {
+        (true, true) => None,
+        (true, false) => Some(
+            "No live instance serves the target `shell`. Set `allow = true` in `[shell]` of the configuration, then \
+             restart the server."
+                .to_owned(),
+        ),
+        (false, false) => Some(format!("No live instance serves the target `{target}`.")),
+        (false, true) if reads_command => None,
+        (false, true) => Some(format!(
+            "`{target}` is not the built-in target `shell`, so the commands would not run. Confirm below if it runs \
+             `command` of its payload."
+        )),
+    }
+}
+
 /// Checks whether a job could be created. Each key is looked up separately, because there are few.
 async fn check(request: &UiRequest, job: &Wanted) -> Result<Outcome, Problem> {
-    let key = match JobKey::new(&job.key) {
+    let key = &job.entry.key;
+    let checked = match JobKey::new(key) {
         Ok(key) => key,
         Err(invalid) => return Ok(Outcome::Refused(format!("key {}", invalid.reason))),
     };
-    match request.jobs().check_target(&job.target).await {
-        Err(StoreError::Invalid(invalid)) => return Ok(Outcome::Refused(invalid.reason)),
-        answer => {
-            answer?;
-        }
-    }
-    Ok(match request.jobs().get(JobRef::Key(key)).await {
+    Ok(match request.jobs().get(JobRef::Key(checked)).await {
         Ok(row) if row.job.state.status != JobStatus::Retired => {
-            Outcome::Refused(format!("Job `{}` already exists and is {}.", job.key, row.job.state.status))
+            Outcome::Refused(format!("Job `{key}` already exists and is {}.", row.job.state.status))
         }
         Ok(_) | Err(StoreError::NotFound { .. }) => Outcome::Fine,
         Err(error) => return Err(error.into()),
     })
 }
 
-/// Makes one job. What was sent twice is done once, line by line.
-async fn created(request: &UiRequest, number: usize, job: &Wanted) -> Result<Outcome, Problem> {
-    let mut body = JobBody { payload: to_raw_value(&job.entry.payload()).ok(), ..JobBody::default() };
-    for (name, text) in [
-        ("jobKey", job.key.as_str()),
-        ("target", &job.target),
-        ("cronExpression", &job.entry.expression),
-        ("timezone", job.entry.zone),
-        ("description", &job.entry.command),
-    ] {
-        body.put(name, text);
-    }
+/// Creates one job, paused. What was sent twice is done once, line by line.
+async fn created(
+    request: &UiRequest,
+    number: usize,
+    job: &Wanted,
+    (target, file): (&str, &str),
+) -> Result<Outcome, Problem> {
+    let definition = match declared(&job.entry.draft(target, file), request.app.bell.now()) {
+        Ok(definition) => definition,
+        Err(why) => return Ok(Outcome::Refused(why)),
+    };
+    let members = job_body::body(&definition).as_object().cloned().unwrap_or_default();
+    let body = JobBody::from(members).with("pauseReason", PAUSE_REASON);
     let once = request.sent("once").map(|once| format!("{once}-{number}"));
     let call = InternalCall { once: once.as_deref(), ..InternalCall::new(Method::POST, "/jobs", &[]) };
     match request.ask::<wire::Job>(call, &body).await {
@@ -194,4 +244,12 @@ async fn created(request: &UiRequest, number: usize, job: &Wanted) -> Result<Out
         Err(problem) if problem.status().is_client_error() => Ok(Outcome::Refused(problem.detail)),
         Err(problem) => Err(problem),
     }
+}
+
+/// Resumes all jobs that were imported under this name. Returns how many.
+async fn start(request: &UiRequest, file: &str) -> Result<u64, Problem> {
+    let label = format!("{IMPORTED_LABEL}={file}");
+    let body = json!({ "action": "resume", "filter": { "label": label }, "reason": "imported jobs were started" });
+    let call = InternalCall { once: request.sent("once"), ..InternalCall::new(Method::POST, "/jobs/bulk", &[]) };
+    Ok(request.ask::<wire::Bulk>(call, &body).await?.changed)
 }

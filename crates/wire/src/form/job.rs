@@ -41,6 +41,13 @@ macro_rules! with_job_fields {
 pub const JOB: &[Field] =
     with_job_fields!(required("jobKey", KEY, "The unique name of the job, which all its versions share."); required);
 
+/// A new job in the API, which may begin paused.
+pub const NEW_JOB: &[Field] = with_job_fields!(
+    required("jobKey", KEY, "The unique name of the job, which all its versions share."),
+    optional("pauseReason", Kind::Text { min: 3, max: 500 }, "Create the job paused, for this reason: it does not fire before it is resumed.");
+    required
+);
+
 /// The fields of an edit: an absent member keeps its value, `null` resets it.
 pub const EDIT: &[Field] = with_job_fields!(
     optional("reason", Kind::Text { min: 3, max: 500 }, "The reason, for the audit trail."),
@@ -59,7 +66,17 @@ pub struct JobForm {
 
 /// Reads a job. `payload` is its JSON text, so no number loses a digit.
 pub fn read(value: &Value, payload: Option<&RawValue>, naming: Naming) -> JobForm {
-    let mut form = Form::read(value, JOB, naming);
+    read_fields(value, payload, naming, JOB)
+}
+
+/// Reads a new job of the API, and the reason why it begins paused.
+pub fn read_new(value: &Value, payload: Option<&RawValue>) -> (JobForm, Option<String>) {
+    let reason = value.get("pauseReason").and_then(Value::as_str).map(str::to_owned);
+    (read_fields(value, payload, Naming::Camel, NEW_JOB), reason)
+}
+
+fn read_fields(value: &Value, payload: Option<&RawValue>, naming: Naming, fields: &'static [Field]) -> JobForm {
+    let mut form = Form::read(value, fields, naming);
     if !value.is_object() {
         // It is not an object, so there is nothing else to check.
         return JobForm { draft: Draft::new("any", daily()), faults: form.faults() };

@@ -140,7 +140,7 @@ fn others(visitor: &Visitor<'_>) -> Outcome<Vec<BenchPage>> {
     let seal = between(&visitor.page("/import")?, "name=\"seal\" value=\"", "\"")?.to_owned();
     let line = |number| format!("{number}+3+*+*+*+%2Fbin%2Fwork+{number}");
     let lines = (0..50).map(line).collect::<Vec<_>>().join("%0A");
-    let body = Some(format!("seal={seal}&once=bench&zone=UTC&target=target-1&crontab={lines}"));
+    let body = Some(format!("seal={seal}&once=bench&zone=UTC&target=target-1&reads=yes&crontab={lines}"));
     pages.push(BenchPage { body, ..BenchPage::at("import of 50 lines", "/import") });
     Ok(pages)
 }

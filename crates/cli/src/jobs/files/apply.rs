@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use everbell_client::JobQuery;
+use everbell_client::{JobQuery, WithJson};
 use everbell_core::Definition;
 use everbell_wire as wire;
 use jiff::Timestamp;
@@ -22,6 +22,7 @@ use crate::output::{Mark, Output, counted, printable};
 use crate::progress::Progress;
 use crate::{CliError, Exit, OnlineArgs, Session, api};
 use everbell_wire::JobBody;
+use everbell_wire::crontab::IMPORTED_LABEL;
 use everbell_wire::job_body::declared;
 
 /// From this number of changes on, progress is shown.
@@ -56,7 +57,7 @@ pub(super) fn run(args: &ApplyArgs, program: Program, now: Timestamp, output: &m
     let mut session = Session::new(&args.online, now, output)?;
     let ApplyArgs { prune, dry_run, yes, .. } = *args;
     let reason = format!("everbell jobs apply {}", args.file.display());
-    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune, dry_run, yes, reason })?;
+    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune, dry_run, yes, reason, paused: None })?;
     if is_for_programs(&session) {
         session.out.json(&done)?;
     }
@@ -70,20 +71,29 @@ pub(super) struct ApplyRequest {
     pub(super) yes: bool,
     /// For the audit trail.
     pub(super) reason: String,
+    /// For an import: why new jobs are paused, and the value of their label. Jobs without that label are not changed.
+    pub(super) paused: Option<(String, String)>,
 }
 
 /// The changes, made or planned.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Done {
+pub(crate) struct Done {
     dry_run: bool,
     applied: usize,
     steps: Vec<Step>,
     #[serde(skip)]
-    pub(super) exit: Exit,
+    pub(crate) exit: Exit,
 }
 
-pub(super) fn is_for_programs(session: &Session<'_>) -> bool {
+impl Done {
+    /// Whether jobs were created, or would be.
+    pub(super) fn creates(&self) -> bool {
+        self.steps.iter().any(|step| step.action == Action::Create) && (self.applied > 0 || self.dry_run)
+    }
+}
+
+pub(crate) fn is_for_programs(session: &Session<'_>) -> bool {
     matches!(session.format, Some(Format::Json | Format::Jsonl))
 }
 
@@ -101,8 +111,11 @@ pub(super) fn carry_out(
         return Err(CliError::invalid(format!("the server has more than {MAX_JOBS} jobs, too many to compare")));
     }
     let steps = plan(wanted, &list.items, request.prune, session.now);
+    if let Some((_, label)) = &request.paused {
+        expect_own(&steps, &list.items, label)?;
+    }
     if !is_for_programs(session) {
-        show(session, &steps)?;
+        show(session, &steps, request.paused.is_some())?;
     }
     let conflicts: Vec<&Step> = steps.iter().filter(|step| step.action == Action::Conflict).collect();
     for step in &conflicts {
@@ -123,12 +136,30 @@ pub(super) fn carry_out(
         session.out.flush()?;
         let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());
         agreed(&question, request.yes)?;
-        applied = apply(session, &todo, &request.reason)?;
+        applied = apply(session, &todo, request)?;
     }
     if applied > 0 && !is_for_programs(session) {
         session.done(Mark::Good, &format!("Applied {}", counted(applied, "change")))?;
     }
     Ok(Done { dry_run: request.dry_run, applied, steps, exit })
+}
+
+/// Refuses an import that would change jobs that come from elsewhere.
+fn expect_own(steps: &[Step], existing: &[WithJson<wire::Job>], label: &str) -> Result<(), CliError> {
+    let is_own = |key: &str| {
+        let job = existing.iter().map(|job| &job.document).find(|job| job.job_key == key);
+        job.is_some_and(|job| job.labels.get(IMPORTED_LABEL).is_some_and(|value| value == label))
+    };
+    let changed = steps.iter().filter(|step| step.action == Action::NewVersion && !is_own(&step.job_key));
+    let foreign: Vec<String> = changed.map(|step| format!("`{}`", printable(&step.job_key))).collect();
+    if foreign.is_empty() {
+        return Ok(());
+    }
+    Err(CliError::invalid(format!(
+        "these jobs exist, and were not imported from `{}`: {}; retire them or import the file under another name",
+        printable(label),
+        foreign.join(", ")
+    )))
 }
 
 /// Reads the jobs of the file. An error lists every problem with its line.
@@ -142,13 +173,13 @@ fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Defini
 }
 
 /// Applies one change after the other. Changes before an error stay; applying the file again does the rest.
-fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, CliError> {
+fn apply(session: &Session<'_>, todo: &[&Step], request: &ApplyRequest) -> Result<usize, CliError> {
     let mut progress = Progress::new();
     for (done, step) in todo.iter().enumerate() {
         if todo.len() >= MIN_CHANGES_FOR_PROGRESS {
             progress.show(&format!("{done} of {} done", todo.len()));
         }
-        if let Err(error) = send(session, step, reason) {
+        if let Err(error) = send(session, step, request) {
             drop(progress);
             note(format!(
                 "{done} of {} changes were applied before this error; run the command again to apply the rest",
@@ -160,12 +191,18 @@ fn apply(session: &Session<'_>, todo: &[&Step], reason: &str) -> Result<usize, C
     Ok(todo.len())
 }
 
-fn send(session: &Session<'_>, step: &Step, reason: &str) -> Result<(), CliError> {
-    let key = &step.job_key;
+fn send(session: &Session<'_>, step: &Step, request: &ApplyRequest) -> Result<(), CliError> {
+    let (key, reason) = (&step.job_key, request.reason.as_str());
     let (client, jobs, revision) = (&session.client, session.client.jobs(), step.revision.unwrap_or_default());
     let body = JobBody::from(step.body.as_object().cloned().unwrap_or_default());
     match step.action {
-        Action::Create => client.send(jobs.create(&body)).map(drop).with_action(|| format!("create job `{key}`")),
+        Action::Create => {
+            let body = match &request.paused {
+                Some((why, _)) => body.with("pauseReason", why.as_str()),
+                None => body,
+            };
+            client.send(jobs.create(&body)).map(drop).with_action(|| format!("create job `{key}`"))
+        }
         Action::NewVersion => {
             let call = jobs.create_version(key, &body.with("reason", reason)).if_match(revision);
             client.send(call).map(drop).with_action(|| format!("change job `{key}`"))
@@ -178,12 +215,13 @@ fn send(session: &Session<'_>, step: &Step, reason: &str) -> Result<(), CliError
     }
 }
 
-fn show(session: &mut Session<'_>, steps: &[Step]) -> Result<(), CliError> {
+fn show(session: &mut Session<'_>, steps: &[Step], paused: bool) -> Result<(), CliError> {
     for step in steps {
         let key = printable(&step.job_key);
         let version = step.version.unwrap_or_default();
         let next = step.new_next_run_at.as_deref().unwrap_or("never");
         match step.action {
+            Action::Create if paused => session.out.line(&format!("create {key}: paused, would run next {next}"))?,
             Action::Create => session.out.line(&format!("create {key}: next run {next}"))?,
             Action::NewVersion => {
                 session.out.line(&format!("change {key}: v{version} -> v{}", version + 1))?;

@@ -1,38 +1,53 @@
-//! `everbell jobs import-crontab`.
+//! `everbell import crontab`, and `everbell jobs import-crontab`, its older name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use everbell_core::{Draft, Timing, Zone};
+use everbell_core::Zone;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::apply::{ApplyRequest, Done, carry_out, is_for_programs};
+use super::apply::{Done, is_for_programs};
+use super::importing::{Importing, expect_target};
+use super::machine_zone::machine_zone;
 use crate::output::{Cell, Column, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session, api};
-use everbell_wire::crontab::{self, Line, Verdict};
+use everbell_wire::crontab::{self, Line, SHELL_TARGET, Verdict};
 use everbell_wire::job_body::declared;
 
-pub(super) const EXAMPLES: &str = "\
+pub(crate) const EXAMPLES: &str = "\
 Examples:
-  everbell jobs import-crontab crontab.txt --target shell --dry-run
-  everbell jobs import-crontab crontab.txt --target shell --yes
-  everbell jobs import-crontab /etc/crontab --system --tz Europe/Paris --target shell --dry-run";
+  everbell import crontab crontab.txt --dry-run
+  everbell import crontab crontab.txt --yes
+  everbell import crontab /etc/crontab --tz Europe/Paris --dry-run";
+
+pub(super) const OLD_EXAMPLES: &str = "\
+Examples:
+  everbell jobs import-crontab crontab.txt --dry-run
+  everbell jobs import-crontab crontab.txt --yes
+  everbell jobs import-crontab /etc/crontab --system --tz Europe/Paris --dry-run";
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct CrontabArgs {
-    /// The crontab; `-` is standard input, as in `crontab -l | everbell jobs import-crontab -`.
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// The target of the jobs, which gets the command as its payload.
-    #[arg(long, value_name = "LABEL", default_value = "crontab")]
+    /// The crontabs; `-` is standard input, as in `crontab -l | everbell import crontab -`.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The target of the jobs, which runs `command` of its payload.
+    #[arg(long, value_name = "LABEL", default_value = SHELL_TARGET)]
     target: String,
-    /// Read the format of /etc/crontab, in which a user precedes the command.
+    /// Use another target than `shell`, because it runs `command` of its payload too.
+    #[arg(long)]
+    reads_command: bool,
+    /// Read the format of /etc/crontab, in which a user precedes the command; default: detected.
     #[arg(long)]
     system: bool,
-    /// The IANA time zone, until a `CRON_TZ` line sets another.
-    #[arg(long, value_name = "ZONE", default_value = "UTC")]
-    tz: String,
+    /// Read the format of `crontab -l`, without users.
+    #[arg(long, conflicts_with = "system")]
+    no_system: bool,
+    /// The IANA time zone, until a `CRON_TZ` line sets another; default: that of this machine, as for cron.
+    #[arg(long, value_name = "ZONE")]
+    tz: Option<String>,
     /// Show the changes without applying them.
     #[arg(long)]
     dry_run: bool,
@@ -43,44 +58,106 @@ pub(crate) struct CrontabArgs {
     online: OnlineArgs,
 }
 
+/// The result for a file.
 #[derive(Serialize)]
-struct Document<'a> {
-    lines: &'a [Line],
+struct Document {
+    file: String,
+    /// The label of its jobs.
+    label: String,
+    /// Whether it has a column with users.
+    system: bool,
+    lines: Vec<ShownLine>,
     #[serde(flatten)]
-    done: &'a Done,
+    done: Done,
 }
 
-pub(super) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let text = api::input(&args.file)?;
-    crontab::check_length(&text).map_err(CliError::invalid)?;
-    let lines = crontab::read(&text, &Zone::get(&args.tz)?, args.system);
+#[derive(Serialize)]
+struct ShownLine {
+    #[serde(flatten)]
+    line: Line,
+    /// Where cron may have meant something else.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    differences: Vec<String>,
+}
+
+pub(crate) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let zone = match &args.tz {
+        Some(name) => Zone::get(name)?,
+        None => machine_zone(),
+    };
+    let mut read = Vec::new();
+    for file in &args.files {
+        let text = api::input(file)?;
+        crontab::check_length(&text).map_err(CliError::invalid)?;
+        read.push((file, text));
+    }
     let mut session = Session::new(&args.online, now, output)?;
-    let mut wanted = Vec::new();
-    for entry in lines.iter().filter_map(|line| line.entry.as_ref()) {
-        let draft = Draft {
-            timezone: Some(entry.zone.to_owned()),
-            target: Some(args.target.clone()),
-            payload: Some(Ok(entry.payload().to_string())),
-            ..Draft::new(&entry.key, Timing::Cron(entry.expression.clone()))
-        };
-        wanted.push(declared(&draft, now).map_err(CliError::invalid)?);
+    expect_target(&args.target, args.reads_command, &session)?;
+    if args.tz.is_none() {
+        session.advise(&format!("times are read in {}, the zone of this machine; --tz sets another", zone.name()))?;
     }
-    if !is_for_programs(&session) {
-        let columns = [Column::new("LINE").right(), Column::new("VERDICT"), Column::new("JOB"), Column::new("DETAIL")];
-        let mut table = Table::new(&columns, session.out.symbols);
-        for line in &lines {
-            let key = line.entry.as_ref().map_or("", |entry| entry.key.as_str());
-            let cells = [line.number.to_string().as_str(), line.verdict.word(), key, &line.detail].map(Cell::text);
-            table.row(cells.into());
-        }
-        session.out.list(&table)?;
+    let mut documents = Vec::new();
+    for (file, text) in &read {
+        documents.push(import(args, file, text, &zone, &mut session)?);
     }
-    let CrontabArgs { dry_run, yes, .. } = *args;
-    let reason = format!("everbell jobs import-crontab {}", printable(&args.file.display().to_string()));
-    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune: false, dry_run, yes, reason })?;
     if is_for_programs(&session) {
-        session.out.json(&Document { lines: &lines, done: &done })?;
+        match &documents[..] {
+            [document] => session.out.json(document)?,
+            many => session.out.json(&serde_json::json!({ "files": many }))?,
+        }
     }
-    let is_whole = lines.iter().all(|line| line.verdict != Verdict::Refused);
-    Ok(if done.exit == Exit::Success && !is_whole { Exit::Failed } else { done.exit })
+    let refused = |document: &Document| document.lines.iter().any(|shown| shown.line.verdict == Verdict::Refused);
+    let failed = documents.iter().map(|document| document.done.exit).find(|exit| *exit != Exit::Success);
+    Ok(failed.unwrap_or(if documents.iter().any(refused) { Exit::Failed } else { Exit::Success }))
+}
+
+fn import(
+    args: &CrontabArgs,
+    file: &Path,
+    text: &str,
+    zone: &Zone,
+    session: &mut Session<'_>,
+) -> Result<Document, CliError> {
+    let (name, now) = (file.display().to_string(), session.now);
+    let detected = crontab::system_reason(Some(file), text).filter(|_| !args.system && !args.no_system);
+    if let Some(reason) = detected {
+        session.advise(&format!("{}: {reason}; --no-system reads it without", printable(&name)))?;
+    }
+    let system = args.system || detected.is_some();
+    let label = crontab::file_label(&name);
+    let differences = |line: &Line| line.entry.as_ref().map_or_else(Vec::new, |entry| entry.differences(now));
+    let lines: Vec<ShownLine> = crontab::read(text, zone, system)
+        .into_iter()
+        .map(|line| ShownLine { differences: differences(&line), line })
+        .collect();
+    let mut wanted = Vec::new();
+    for entry in lines.iter().filter_map(|shown| shown.line.entry.as_ref()) {
+        wanted.push(declared(&entry.draft(&args.target, &label), now).map_err(CliError::invalid)?);
+    }
+    if !is_for_programs(session) {
+        show(session, &lines)?;
+    }
+    if lines.iter().any(|shown| shown.line.entry.is_some()) {
+        session.advise(
+            "unlike cron, a slot is skipped while a run of its job is active, and a run is stopped after 24 hours",
+        )?;
+    }
+    let importing = Importing { command: "crontab", file: &name, label: &label, dry_run: args.dry_run, yes: args.yes };
+    let done = importing.carry_out(session, &wanted)?;
+    Ok(Document { file: name, label, system, lines, done })
+}
+
+fn show(session: &mut Session<'_>, lines: &[ShownLine]) -> Result<(), CliError> {
+    let columns = [Column::new("LINE").right(), Column::new("VERDICT"), Column::new("JOB"), Column::new("DETAIL")];
+    let mut table = Table::new(&columns, session.out.symbols);
+    for ShownLine { line, differences } in lines {
+        let key = line.entry.as_ref().map_or("", |entry| entry.key.as_str());
+        let number = line.number.to_string();
+        let mut row = |verdict: &str, detail: &str| table.row([&number, verdict, key, detail].map(Cell::text).into());
+        row(line.verdict.word(), &line.detail);
+        for difference in differences {
+            row("differs", difference);
+        }
+    }
+    Ok(session.out.list(&table)?)
 }

@@ -41,7 +41,7 @@ pub(super) fn check_plan(
 }
 
 /// The labels that live instances serve or that jobs already have; none without a live instance.
-fn known_targets(client: &Connection) -> Result<Vec<String>, CliError> {
+pub(super) fn known_targets(client: &Connection) -> Result<Vec<String>, CliError> {
     let list = client.send(client.targets().list()).with_action(|| "list the targets".to_owned())?;
     let targets = list.document.items;
     if targets.iter().all(|target| target.instances.is_empty()) {

@@ -16,12 +16,42 @@ pub(super) struct Identity {
     home: Option<String>,
 }
 
+/// The entry of a user in `/etc/passwd`, as far as programs want to know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::targets) struct Account {
+    /// The name to log in with.
+    pub(in crate::targets) name: String,
+    /// The home folder.
+    pub(in crate::targets) home: String,
+}
+
+impl Account {
+    /// Looks up a user by name or number, or else the user of the server. `None` if `/etc/passwd` has no such entry.
+    pub(in crate::targets) fn find(user: Option<&str>) -> Result<Option<Account>, String> {
+        let own = rustix::process::geteuid().as_raw().to_string();
+        Ok(entry(user.unwrap_or(&own), &read("/etc/passwd")?))
+    }
+}
+
+fn entry(user: &str, passwd: &str) -> Option<Account> {
+    let number: Option<u32> = user.parse().ok();
+    let found = entries(passwd).find(|entry| is_user(entry, user, number))?;
+    Some(Account { name: found[0].to_owned(), home: found[5].to_owned() })
+}
+
+fn is_user(entry: &[&str], user: &str, number: Option<u32>) -> bool {
+    entry.len() >= 6 && (entry[0] == user || number.is_some_and(|number| entry[2].parse() == Ok(number)))
+}
+
+fn read(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))
+}
+
 impl Identity {
     /// Looks up the user and the group of the settings, if they name a user. Names come from `/etc/passwd` and
     /// `/etc/group`; numbers need no entry there.
     pub(super) fn resolve(settings: &CommandSettings) -> Result<Option<Identity>, String> {
         let Some(user) = &settings.user else { return Ok(None) };
-        let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"));
         let groups = if settings.group.is_some() { read("/etc/group")? } else { String::new() };
         find(user, settings.group.as_deref(), &read("/etc/passwd")?, &groups).map(Some)
     }
@@ -52,10 +82,7 @@ pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
 
 fn find(user: &str, group: Option<&str>, passwd: &str, groups: &str) -> Result<Identity, String> {
     let number: Option<u32> = user.parse().ok();
-    let is_user = |entry: &Vec<&str>| {
-        entry.len() >= 6 && (entry[0] == user || number.is_some_and(|number| entry[2].parse() == Ok(number)))
-    };
-    let entry = entries(passwd).find(is_user);
+    let entry = entries(passwd).find(|entry| is_user(entry, user, number));
     let uid = entry.as_ref().and_then(|entry| entry[2].parse().ok()).or(number);
     let uid = uid.ok_or_else(|| format!("there is no user `{}`", user.escape_debug()))?;
     let gid = if let Some(group) = group {
@@ -86,6 +113,9 @@ mod tests {
         assert_eq!(found("backup", None), identity(34, 35, Some("/var/backups")));
         assert_eq!(found("34", Some("staff")), identity(34, 50, Some("/var/backups")));
         assert_eq!(found("1234", Some("99")), identity(1234, 99, None));
+        let account = Account { name: "backup".to_owned(), home: "/var/backups".to_owned() };
+        assert_eq!(entry("34", passwd), Some(account.clone()));
+        assert_eq!((entry("backup", passwd), entry("ana", passwd)), (Some(account), None));
         assert_eq!(found("nobody", None), Err("there is no user `nobody`".to_owned()));
         assert_eq!(found("backup", Some("wheel")), Err("there is no group `wheel`".to_owned()));
         assert!(found("1234", None).unwrap_err().contains("name one as `group`"));

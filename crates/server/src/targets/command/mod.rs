@@ -6,7 +6,7 @@
 mod environment;
 mod failure;
 mod group;
-mod identity;
+pub(super) mod identity;
 mod last_line;
 pub(super) mod supervisor;
 
@@ -84,8 +84,30 @@ struct Program {
 
 impl Program {
     async fn perform(&self, run: &Run) -> Result<Option<Box<RawValue>>, RunError> {
-        let settings = &self.settings;
+        let Program { settings, supervisor, redactor } = self;
         // There is one: the settings were checked.
+        let name = settings.argv.first().map_or("", String::as_str);
+        let input = run.payload().as_str().as_bytes();
+        Invocation { settings, name, input, supervisor, redactor }.perform(run).await
+    }
+}
+
+/// A program that is started for one run, from its start to its end.
+pub(super) struct Invocation<'a> {
+    /// Checked settings.
+    pub(super) settings: &'a CommandSettings,
+    /// The name of the program in the failure of a run that ended badly.
+    pub(super) name: &'a str,
+    /// Its standard input.
+    pub(super) input: &'a [u8],
+    pub(super) supervisor: &'a Supervisor,
+    pub(super) redactor: &'a Redactor,
+}
+
+impl Invocation<'_> {
+    /// Runs the program. A last line of its output that is JSON is the result.
+    pub(super) async fn perform(&self, run: &Run) -> Result<Option<Box<RawValue>>, RunError> {
+        let settings = self.settings;
         let program = settings.argv.first().map_or("", String::as_str);
         let mut command = Command::new(program);
         command.args(settings.argv.iter().skip(1)).env_clear().envs(environment(settings, run));
@@ -97,12 +119,12 @@ impl Program {
             identity.apply(settings, &mut command);
         }
         let lease = run.lease();
-        let group = Group::start(&mut command, &self.supervisor, &lease);
+        let group = Group::start(&mut command, self.supervisor, &lease);
         let group = group.map_err(|error| not_started(program, settings, &error))?;
         let printed = |most| Printed { last: LastLine::new(most), stream: self.redactor.stream() };
         let (mut said, mut complained) = (printed(result::MAX_BYTES), printed(MAX_LAST_LINE_BYTES));
-        let status = attend(group, run, lease, (&mut said, &mut complained)).await;
-        let status = status.map_err(|error| unknown_end(program, &error))?;
+        let status = attend(group, run, lease, self.input, (&mut said, &mut complained)).await;
+        let status = status.map_err(|error| unknown_end(self.name, &error))?;
         // The supervisor ends programs of a server that was suspended for too long. Whether this one had finished is
         // unknown.
         let may_be_ended = run.lease().stops_in().is_some_and(|left| left.is_zero());
@@ -110,7 +132,7 @@ impl Program {
             Some(code) if settings.success.contains(&code) && !may_be_ended => {
                 Ok(said.last.text().as_deref().and_then(result::json))
             }
-            _ => Err(failed(program, status, complained.last.text())),
+            _ => Err(failed(self.name, status, complained.last.text())),
         }
     }
 }
@@ -134,11 +156,11 @@ async fn attend(
     mut group: Group,
     run: &Run,
     mut lease: Lease,
+    input: &[u8],
     (said, complained): (&mut Printed, &mut Printed),
 ) -> io::Result<ExitStatus> {
     let (stdin, stdout, stderr) = group.pipes();
-    let payload = run.payload().as_str().as_bytes();
-    let pipes = async { tokio::join!(feed(stdin, payload), copy(stdout, run, said), copy(stderr, run, complained)) };
+    let pipes = async { tokio::join!(feed(stdin, input), copy(stdout, run, said), copy(stderr, run, complained)) };
     tokio::pin!(pipes);
     let (mut drained, mut asked) = (false, false);
     loop {
@@ -160,10 +182,10 @@ async fn attend(
     status
 }
 
-/// Writes the payload. A program that does not read all of it does not want it.
-async fn feed(stdin: Option<ChildStdin>, payload: &[u8]) {
+/// Writes the input. A program that does not read all of it does not want it.
+async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
     if let Some(mut stdin) = stdin {
-        let _unwanted = stdin.write_all(payload).await;
+        let _unwanted = stdin.write_all(input).await;
     }
 }
 

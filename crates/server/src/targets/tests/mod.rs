@@ -6,5 +6,6 @@ mod http_answers;
 mod http_calls;
 mod log;
 mod settings;
+mod shell;
 mod stopping;
 mod tls;

@@ -39,8 +39,8 @@ fn bad_jobs_are_refused_with_the_place_and_the_reason() {
         (json!({ "policies": {"onLost": "retry"} }), "#/policies/onLost", "needs at least 2 attempts"),
         (json!({ "policies": {"dependsOn": {"jobKey": "x"}} }), "#/policies/dependsOn/within", "required"),
         (json!({ "startAt": "+15m" }), "#/startAt", "use RFC 3339 such as `2027-03-13T00:00:00Z`, or a local time"),
-        (json!({ "foo": 1 }), "#/foo", "is not known here; known: jobKey, target, "),
-        (json!({ "status": "paused" }), "#/status", "is not known here; known: jobKey, target, "),
+        (json!({ "foo": 1 }), "#/foo", "is not known here; known: jobKey, pauseReason, target, "),
+        (json!({ "status": "paused" }), "#/status", "is not known here; known: jobKey, pauseReason, target, "),
         (json!({ "croExpression": "@daily" }), "#/croExpression", "did you mean `cronExpression`"),
         (json!({ "scheduleType": "sometimes" }), "#/scheduleType", "recurring, one_time"),
     ] {

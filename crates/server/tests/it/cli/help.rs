@@ -91,6 +91,7 @@ fn help_begins_with_three_examples_that_work() {
     let server = Server::with(&format!("{TARGETS}\n{declared}")).registered();
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z"}));
     server.job("slow", &json!({"target": "sleep"}));
+    server.job("sync", &json!({"labels": {"team": "data", "imported": "crontab.txt"}}));
     server.job("org-briefing", &json!({"scope": "per_org"}));
     let instance = data(&server, &["instances", "-o", "name"]).trim().to_owned();
     let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();

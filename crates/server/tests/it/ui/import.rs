@@ -3,16 +3,16 @@
 use serde_json::json;
 
 use super::visitor::Visitor;
-use crate::server::Server;
+use crate::server::{Server, TARGETS};
 
 #[test]
 fn a_crontab_becomes_the_jobs_that_are_picked() {
-    let server = Server::start();
+    let server = Server::with(&format!("[shell]\nallow = true\n{TARGETS}")).registered();
     let admin = Visitor::admin(&server);
     server.job("taken", &json!({}));
     let crontab =
         "CRON_TZ=Europe/Paris\r\n30 2 * * * /usr/bin/backup <b>\r\n@daily taken\r\n@reboot start\r\n@hourly ping\r\n";
-    let read = admin.post("/import", &[("crontab", crontab), ("zone", "UTC"), ("target", "print"), ("do", "read")]);
+    let read = admin.post("/import", &[("crontab", crontab), ("zone", "UTC"), ("do", "read")]);
     assert_eq!(read.status, 200);
     for part in [
         "the lines below are read in Europe/Paris",
@@ -34,20 +34,47 @@ fn a_crontab_becomes_the_jobs_that_are_picked() {
         ("zone", "UTC"),
         ("pick", "2"),
         ("key-2", "mine"),
-        ("target-2", "fail"),
         ("pick", "3"),
-        ("target-3", "print"),
+        ("file", "old-host"),
         ("once", "a-word"),
         ("do", "create"),
     ];
     let made = admin.post("/import", &chosen);
     assert_eq!(made.status, 200);
-    assert!(made.text.contains("1 job created.") && made.text.contains("href=\"/jobs/mine\""), "{}", made.text);
+    assert!(
+        made.text.contains("1 job created. They are paused, with the label")
+            && made.text.contains("href=\"/jobs/mine\""),
+        "{}",
+        made.text
+    );
     assert!(made.text.contains("Job `taken` already exists: it is active at version 1."), "{}", made.text);
     let job = server.get("/jobs/key:mine").expect(200);
-    assert_eq!((&job["target"], &job["timezone"]), (&json!("fail"), &json!("Europe/Paris")));
+    assert_eq!((&job["target"], &job["timezone"]), (&json!("shell"), &json!("Europe/Paris")));
+    assert_eq!((&job["status"], &job["labels"]), (&json!("paused"), &json!({"imported": "old-host"})));
     assert_eq!(job["payload"], json!({"command": "/usr/bin/backup <b>"}));
     server.get("/jobs/key:ping").problem(404, "NotFound");
+    let started = admin.post("/import", &[("file", "old-host"), ("zone", "UTC"), ("do", "start")]);
+    assert!(started.status == 200 && started.text.contains("1 job started."), "{}", started.text);
+    assert_eq!(server.get("/jobs/key:mine").expect(200)["status"], "active");
     let nowhere = admin.post("/import", &[("crontab", crontab), ("zone", "Mars")]);
     assert_eq!(nowhere.status, 400);
+}
+
+#[test]
+fn target_that_does_not_run_commands_is_refused_once() {
+    let server = Server::start();
+    let admin = Visitor::admin(&server);
+    let crontab = "@daily root a\n@hourly root b\n";
+    let off = admin.post("/import", &[("crontab", crontab), ("zone", "UTC"), ("do", "read")]);
+    assert_eq!((off.status, off.text.matches("No live instance serves the target `shell`").count()), (400, 1));
+    assert!(off.text.contains("Yes: a user precedes every command."), "{}", off.text);
+    let fields =
+        [("crontab", crontab), ("zone", "UTC"), ("target", "print"), ("do", "create"), ("read", "yes"), ("pick", "1")];
+    let print = admin.post("/import", &fields);
+    assert_eq!((print.status, print.text.matches("is not the built-in target `shell`").count()), (400, 1));
+    assert_eq!(server.get("/jobs").expect(200)["items"], json!([]));
+    let confirmed = admin.post("/import", &[&fields[..], &[("reads", "yes")]].concat());
+    assert!(confirmed.status == 200 && confirmed.text.contains("1 job created."), "{}", confirmed.text);
+    let job = server.get("/jobs/key:a").expect(200);
+    assert_eq!((&job["target"], &job["payload"]["user"]), (&json!("print"), &json!("root")));
 }

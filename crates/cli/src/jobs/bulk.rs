@@ -1,0 +1,83 @@
+//! Pausing and resuming all jobs with a label.
+
+use everbell_client::{BulkAction, BulkActionRequest, BulkFilter, MissedSlots};
+use everbell_wire as wire;
+use everbell_wire::bulk::BulkOutcome;
+use jiff::Timestamp;
+
+use crate::connection::RefusalContext;
+use crate::error::warn;
+use crate::output::{Mark, counted, printable};
+use crate::{CliError, Exit, Session};
+
+pub(super) fn pause(
+    session: &mut Session<'_>,
+    label: &str,
+    reason: &str,
+    until: Option<Timestamp>,
+) -> Result<Exit, CliError> {
+    let request = BulkActionRequest { until, ..request(BulkAction::Pause, label, Some(reason.to_owned())) };
+    change(session, label, &request)
+}
+
+pub(super) fn resume(
+    session: &mut Session<'_>,
+    label: &str,
+    reason: Option<String>,
+    missed: Option<MissedSlots>,
+) -> Result<Exit, CliError> {
+    change(session, label, &BulkActionRequest { missed, ..request(BulkAction::Resume, label, reason) })
+}
+
+fn request(action: BulkAction, label: &str, reason: Option<String>) -> BulkActionRequest {
+    let filter = BulkFilter { label: Some(label.to_owned()), ..BulkFilter::default() };
+    BulkActionRequest {
+        action,
+        job_keys: None,
+        filter: Some(filter),
+        reason,
+        until: None,
+        missed: None,
+        dry_run: false,
+    }
+}
+
+/// Changes the jobs, and prints what became of each.
+fn change(session: &mut Session<'_>, label: &str, request: &BulkActionRequest) -> Result<Exit, CliError> {
+    let (doing, done, mark) = match request.action {
+        BulkAction::Pause => ("pause", "Paused", Mark::Paused),
+        BulkAction::Resume => ("resume", "Resumed", Mark::Good),
+    };
+    let label = printable(label);
+    let answer = session.client.send(session.client.jobs().bulk(request));
+    let answer = answer.with_action(|| format!("{doing} the jobs with the label `{label}`"))?;
+    let items = answer.document.items.clone();
+    if items.is_empty() {
+        return Err(CliError::invalid(format!(
+            "no current job has the label `{label}`; `everbell jobs` lists the jobs"
+        )));
+    }
+    let failed = items.iter().any(|item| item.outcome == BulkOutcome::Failed);
+    if session.for_people(answer, |_| "")?.is_some() {
+        report(session, &items, (done, mark))?;
+    }
+    Ok(if failed { Exit::Failed } else { Exit::Success })
+}
+
+fn report(session: &mut Session<'_>, items: &[wire::BulkItem], (done, mark): (&str, Mark)) -> Result<(), CliError> {
+    let changed = items.iter().filter(|item| item.outcome == BulkOutcome::Changed).count();
+    session.done(mark, &format!("{done} {}", counted(changed, "job")))?;
+    for item in items {
+        let (key, detail) = (printable(&item.job_key), item.detail.as_deref().map(printable).unwrap_or_default());
+        match (&item.outcome, item.next_run_at) {
+            (BulkOutcome::Failed, _) => {
+                session.out.flush()?;
+                warn(format!("job `{key}`: {detail}"));
+            }
+            (BulkOutcome::Unchanged, _) => session.detail(&format!("{key}: unchanged, {detail}"))?,
+            (_, Some(next)) => session.detail(&format!("{key}: next run {next}"))?,
+            (_, None) => session.detail(&key)?,
+        }
+    }
+    Ok(())
+}

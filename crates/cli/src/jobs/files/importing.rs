@@ -1,0 +1,59 @@
+//! The common part of all imports: a target that runs commands, and jobs that begin paused under a label.
+
+use everbell_core::Definition;
+
+use super::apply::{ApplyRequest, Done, carry_out, is_for_programs};
+use super::plan_check::known_targets;
+use crate::output::printable;
+use crate::{CliError, Session};
+use everbell_wire as wire;
+use everbell_wire::crontab::{IMPORTED_LABEL, PAUSE_REASON, SHELL_TARGET};
+
+/// Refuses, once for all jobs, a target that would not run the commands.
+pub(crate) fn expect_target(target: &str, reads_command: bool, session: &Session<'_>) -> Result<(), CliError> {
+    let shown = printable(target);
+    if target != SHELL_TARGET && !reads_command {
+        return Err(CliError::invalid(format!(
+            "target `{shown}` is not the built-in `shell`, so the commands would not run; leave out --target, or say \
+             --reads-command if it runs `command` of its payload"
+        )));
+    }
+    let known = known_targets(&session.client)?;
+    if known.is_empty() || known.iter().any(|label| label == target) {
+        return Ok(());
+    }
+    let hint = "; set `allow = true` in `[shell]` of the server's configuration, then restart the server";
+    let hint = if target == SHELL_TARGET { hint } else { "" };
+    Err(CliError::invalid(format!("no live instance serves the target `{shown}`{hint}")))
+}
+
+/// The import of one file.
+pub(crate) struct Importing<'a> {
+    /// The subcommand of `everbell import`.
+    pub(crate) command: &'a str,
+    /// The file, as it was named.
+    pub(crate) file: &'a str,
+    /// The value of the label of its jobs.
+    pub(crate) label: &'a str,
+    pub(crate) dry_run: bool,
+    pub(crate) yes: bool,
+}
+
+impl Importing<'_> {
+    /// Creates the jobs, paused, and prints the command that starts them.
+    pub(crate) fn carry_out(&self, session: &mut Session<'_>, wanted: &[Definition]) -> Result<Done, CliError> {
+        let request = ApplyRequest {
+            prune: false,
+            dry_run: self.dry_run,
+            yes: self.yes,
+            reason: format!("everbell import {} {}", self.command, printable(self.file)),
+            paused: Some((PAUSE_REASON.to_owned(), self.label.to_owned())),
+        };
+        let done = carry_out(session, wanted, &request)?;
+        if !is_for_programs(session) && done.creates() {
+            let label = wire::shell(&format!("{IMPORTED_LABEL}={}", self.label));
+            session.detail(&format!("they are paused; start them: everbell jobs resume --label {label}"))?;
+        }
+        Ok(done)
+    }
+}
