@@ -13,6 +13,7 @@ mod embed;
 mod halfway;
 mod host;
 mod killed;
+mod notify;
 mod ownership;
 mod readme;
 mod server;
