@@ -16,6 +16,7 @@ pub(crate) mod fields;
 mod jobs;
 mod layers;
 mod notify;
+mod notify_fields;
 mod problem;
 mod secrets;
 mod sections;

@@ -7,8 +7,8 @@ use everbell_core::alert::{Deadline, Kind as Problem, QuietHours, Rule, RuleScop
 use everbell_core::{Invalid, JobKey};
 use serde_json::Value;
 
-use super::fields::{NOTIFY_TYPES, RULE, notify_fields};
 use super::layers::Layers;
+use super::notify_fields::{NOTIFY_TYPES, RULE, WEBHOOK, notify_fields};
 use super::secrets::Secrets;
 use super::targets::{command, http, refuse_all};
 use crate::notify::{ChannelKind, ChannelSettings};
@@ -59,7 +59,7 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Notify {
 fn channel(block: &Value, secrets: Secrets<'_>) -> (ChannelSettings, Vec<Fault>) {
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let fields = notify_fields(&kind);
-    let mut form = Form::read(block, fields.unwrap_or(&super::fields::WEBHOOK[..2]), Naming::Snake);
+    let mut form = Form::read(block, fields.unwrap_or(&WEBHOOK[..2]), Naming::Snake);
     let name = form.text("name").unwrap_or_default().to_owned();
     if !name.is_empty() && !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
         form.fault("name", "invalid", "must consist of letters, digits, `-`, `_` and `.`");

@@ -6,8 +6,9 @@ use jiff::SignedDuration;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
-use super::fields::{RULE, SECTIONS, TEMPLATE, notify_fields, target_fields};
+use super::fields::{SECTIONS, TEMPLATE, target_fields};
 use super::layers::{Layers, Origin, pointer};
+use super::notify_fields::{RULE, notify_fields};
 use super::settings::Settings;
 use everbell_wire::form::{Field, Kind, Naming, escape, job};
 

@@ -29,6 +29,8 @@ pub(super) struct Evaluator {
     bell: Everbell,
     rules: Vec<Rule>,
     links: Links,
+    /// How far the last decision had looked when this instance last read it; only news from then on matter.
+    looked_at: Option<Timestamp>,
 }
 
 /// What a look came to.
@@ -46,11 +48,11 @@ enum Looked {
 
 impl Evaluator {
     pub(super) fn new(bell: Everbell, rules: Vec<Rule>, links: Links) -> Evaluator {
-        Evaluator { bell, rules, links }
+        Evaluator { bell, rules, links, looked_at: None }
     }
 
     /// Looks until it is dropped, and wakes the deliverer when there is something to send.
-    pub(super) async fn run(&self, woken: &Notify) -> Infallible {
+    pub(super) async fn run(mut self, woken: &Notify) -> Infallible {
         if !evaluates(&self.rules) {
             return std::future::pending().await;
         }
@@ -65,14 +67,17 @@ impl Evaluator {
         }
     }
 
-    async fn look(&self) -> StoreResult<Looked> {
-        let store = self.bell.store();
+    async fn look(&mut self) -> StoreResult<Looked> {
+        let bell = self.bell.clone();
+        let store = bell.store();
         if !self.is_elected(&store.list_instances().await?) {
             return Ok(Looked::Passed);
         }
         let now = self.bell.now();
         // Problems that closed since any news could have begun.
-        let alerts = store.read_alerts(earlier(now, MAX_LOOK_BACK + OVERLAP)).await?;
+        let closed_since = self.looked_at.unwrap_or_else(|| earlier(now, MAX_LOOK_BACK));
+        let alerts = store.read_alerts(earlier(closed_since, OVERLAP)).await?;
+        self.looked_at = alerts.looked_at;
         let since = news_since(&alerts, now);
         let Facts { jobs, rows, gone } = gather(&**store, &self.rules, &alerts.problems, since).await?;
         let Decision { problems, notices } = decide(&self.rules, &jobs, &gone, &alerts.problems, now);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell::{StoreError, Timestamp};
 use everbell_core::alert::{FailureFact, JobFacts, Kind, MissedFact, Problem, Rule, RuleScope};
 use everbell_core::store::{GapFilter, JobFilter, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
-use everbell_core::{GapReason, JobKey, JobStatus, Run, RunStatus};
+use everbell_core::{GapReason, JobId, JobKey, JobStatus, Run, RunStatus};
 
 use super::evaluator::{by_key, earlier};
 
@@ -48,6 +48,11 @@ pub(super) async fn gather(
             Err(error) => return Err(error),
         }
     }
+    let is_asked = |key: &JobKey, row: &mut JobRow| {
+        let covers = |rule: &Rule| Kind::ALL.iter().any(|kind| rule.covers(*kind, key, &row.job.definition.labels));
+        rules.iter().any(covers) || problems.iter().any(|problem| problem.is_open() && problem.job == *key)
+    };
+    rows.retain(is_asked);
     let mut jobs = Vec::with_capacity(rows.len());
     for (key, row) in &rows {
         let definition = &row.job.definition;
@@ -164,19 +169,28 @@ async fn last_success(store: &dyn Store, key: &JobKey, row: &JobRow) -> StoreRes
     }
 }
 
+/// The key of a version, unless it was deleted.
+async fn key_of(store: &dyn Store, job: JobId) -> StoreResult<Option<JobKey>> {
+    match store.get_job(&JobRef::Id(job)).await {
+        Ok(row) => Ok(Some(row.key().clone())),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Slots of each job that were missed since a time.
 async fn missed(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<JobKey, MissedFact>> {
     let filter = GapFilter { reason: Some(GapReason::Missed), from: Some(since), ..GapFilter::default() };
     let mut found: BTreeMap<JobKey, MissedFact> = BTreeMap::new();
+    let mut keys: BTreeMap<JobId, Option<JobKey>> = BTreeMap::new();
     let mut page = PageRequest { limit: PAGE_LIMIT, after: None };
     for _ in 0..MAX_PAGES {
         let read = store.list_gaps(&filter, &page).await?;
         for (job, _, gap) in &read.items {
-            let key = match store.get_job(&JobRef::Id(*job)).await {
-                Ok(row) => row.key().clone(),
-                Err(StoreError::NotFound { .. }) => continue,
-                Err(error) => return Err(error),
-            };
+            if !keys.contains_key(job) {
+                keys.insert(*job, key_of(store, *job).await?);
+            }
+            let Some(Some(key)) = keys.get(job).cloned() else { continue };
             let new = MissedFact { first_at: gap.first_slot_at, last_at: gap.last_slot_at, slots: gap.slots };
             let fact = found.entry(key).or_insert_with(|| MissedFact { slots: 0, ..new.clone() });
             fact.first_at = fact.first_at.min(new.first_at);

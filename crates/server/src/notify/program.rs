@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use crate::targets::{CommandSettings, passed_environment, run_as};
+use crate::targets::{CommandSettings, passed_environment, redact, run_as};
 
 /// The most that is read of what a program complains.
 const MAX_COMPLAINT_BYTES: u64 = 2_000;
@@ -45,7 +45,7 @@ pub(super) async fn run(
     run_as(settings, &mut command)?;
     let child = command.spawn().map_err(|error| format!("`{program}` cannot be started: {error}"))?;
     let mut group = Group(child);
-    let attended = tokio::time::timeout(timeout, attend(&mut group.0, message)).await;
+    let attended = tokio::time::timeout(timeout, attend(&mut group.0, settings, message)).await;
     let (code, complaint) = match attended {
         Err(_) => return Err(format!("`{program}` did not end within {} s", timeout.as_secs_f64())),
         Ok(Err(error)) => return Err(format!("`{program}` cannot be attended: {error}")),
@@ -58,7 +58,12 @@ pub(super) async fn run(
     }
 }
 
-async fn attend(child: &mut Child, message: &Value) -> std::io::Result<(Option<i32>, String)> {
+/// Feeds and reads the program until it ends, and returns its exit code and what it complained.
+async fn attend(
+    child: &mut Child,
+    settings: &CommandSettings,
+    message: &Value,
+) -> std::io::Result<(Option<i32>, String)> {
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let feed = async {
         if let Some(mut stdin) = stdin {
@@ -78,7 +83,9 @@ async fn attend(child: &mut Child, message: &Value) -> std::io::Result<(Option<i
         std::io::Result::Ok(complaint)
     };
     let ((), complaint, status) = tokio::join!(feed, listen, child.wait());
-    let complaint = everbell_core::storable_text(&String::from_utf8_lossy(&complaint?), 2_000);
+    let complaint = complaint?;
+    let complaint = redact(settings, &complaint, (complaint.len() as u64) < MAX_COMPLAINT_BYTES);
+    let complaint = everbell_core::storable_text(&String::from_utf8_lossy(&complaint), 2_000);
     Ok((status?.code(), complaint))
 }
 

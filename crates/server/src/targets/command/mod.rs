@@ -84,6 +84,11 @@ pub(crate) fn run_as(settings: &CommandSettings, command: &mut Command) -> Resul
     Ok(())
 }
 
+/// Hides the secrets of the settings in what a program printed.
+pub(crate) fn redact(settings: &CommandSettings, printed: &[u8], whole: bool) -> Vec<u8> {
+    Redactor::for_command(settings).redact(printed, whole)
+}
+
 /// A program that can be run.
 struct Program {
     settings: CommandSettings,
