@@ -22,6 +22,7 @@ pub mod internal_call;
 pub mod limit;
 pub mod listen;
 mod live;
+mod notify_routes;
 mod openapi;
 pub mod page;
 pub mod pipeline;
@@ -52,11 +53,12 @@ use serde_json::json;
 use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
-    actions, audit, backfills, bulk, compat, cron, edits, events, instances, job_history, jobs, notify, org_jobs,
-    org_updates, orgs, probes, runs, sessions, targets, tokens,
+    actions, audit, backfills, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates,
+    orgs, probes, runs, sessions, targets, tokens,
 };
 pub use app::{ApiOptions, ApiSettings, App, Channel, Served, is_local};
 pub use embedded::{Embedded, WeakToken};
+use notify_routes::notify_routes;
 use pipeline::Mounted;
 use problem::Kind::{
     Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch,
@@ -68,7 +70,16 @@ pub use user::User;
 
 /// Routes below each mount.
 pub fn mounted_routes() -> Vec<Route> {
-    [job_routes(), job_action_routes(), job_history_routes(), run_routes(), org_routes(), other_routes()].concat()
+    [
+        job_routes(),
+        job_action_routes(),
+        job_history_routes(),
+        run_routes(),
+        org_routes(),
+        notify_routes(),
+        other_routes(),
+    ]
+    .concat()
 }
 
 /// Jobs and their versions.
@@ -245,23 +256,6 @@ fn other_routes() -> Vec<Route> {
             .returns_nothing(204, "The instance accepts work").problems(&[NotFound]),
         route(get.clone(), "/audit", Role(Operator), audit::list).does("listAuditEntries", "List audit entries, newest first").query(audit::LIST)
             .returns_page::<wire::AuditEntry>("A page of entries"),
-        route(get.clone(), "/problems", RunHistory, notify::list).does("listProblems", "List problems of jobs, newest first").query(notify::LIST)
-            .returns_page::<wire::JobProblem>("A page of problems"),
-        route(post.clone(), "/problems/{problemId}/acknowledge", Role(Operator), notify::acknowledge).does("acknowledgeProblem", "Acknowledge a problem").body("ProblemAcknowledge", notify::ACKNOWLEDGE)
-            .details("No reminders follow.")
-            .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),
-        route(post.clone(), "/problems/{problemId}/mute", Role(Operator), notify::mute).does("muteProblem", "Mute a problem").body("ProblemMute", notify::MUTE)
-            .details("Nobody is told of it until the silence ends. Its end is told to those who were told of its beginning.")
-            .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),
-        route(post.clone(), "/problems/{problemId}/unmute", Role(Operator), notify::unmute).does("unmuteProblem", "Unmute a problem")
-            .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),
-        route(get.clone(), "/notify/channels", Role(Viewer), notify::channels).does("listChannels", "List notification channels (addresses and secrets are never shown)")
-            .returns_items::<wire::NotifyChannel>("The channels of this server"),
-        route(post.clone(), "/notify/channels/{name}/test", Role(Operator), notify::test).does("testChannel", "Send a test message through a channel")
-            .details("The message is sent in the background, once. List the message by its id to see how that went.")
-            .returns::<wire::NotifyDelivery>(202, "The message").problems(&[NotFound]),
-        route(get.clone(), "/notify/deliveries", RunHistory, notify::deliveries).does("listDeliveries", "List notification messages, newest first").query(notify::DELIVERIES)
-            .returns_page::<wire::NotifyDelivery>("A page of messages"),
         route(get.clone(), "/tokens", Role(Admin), tokens::list).does("listTokens", "List tokens (secrets are never shown)")
             .returns_items::<wire::Token>("The tokens"),
         route(post, "/tokens", Role(Admin), tokens::create).does("createToken", "Create a token").body("TokenCreate", tokens::CREATE).secret()

@@ -36,15 +36,15 @@ pub struct JobProblem {
     pub run_id: Option<String>,
     /// The rules that were told.
     pub told: Vec<String>,
-    /// Who takes care of it; null if nobody said so.
+    /// The operator who takes care of it; null if it is not acknowledged.
     pub acknowledged: Option<ProblemNote>,
-    /// Who silenced it; null if it is not muted.
+    /// The operator who silenced it; null if it is not muted.
     pub muted: Option<ProblemNote>,
     /// When the silence ends by itself; null if it lasts as long as the problem.
     pub muted_until: Option<Timestamp>,
 }
 
-/// Who did something to a problem.
+/// The author, time and reason of an action on a problem.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProblemNote {

@@ -1,18 +1,20 @@
 //! [`decide`]: which problems open, go on and close, and who is told.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::find::Finding;
 use super::rule::later;
-use super::{Change, JobFacts, Kind, Problem, Rule, Told};
+use super::{Change, JobFacts, Kind, NotifiedRule, Problem, Rule};
 use crate::ids::{JobKey, alert_id};
 use crate::json::storable_text;
 
 /// The longest reason that a problem keeps.
 const MAX_REASON_BYTES: usize = 2_000;
 
-/// What follows from the facts.
+/// Changes of problems, and messages about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
     /// Problems that are new or changed.
@@ -32,7 +34,7 @@ pub struct Notice {
     pub rule: String,
     /// The channel that gets it.
     pub channel: String,
-    /// What happened.
+    /// The change of the problem.
     pub change: Change,
     /// When it may be sent.
     pub available_at: Timestamp,
@@ -44,9 +46,14 @@ pub struct Notice {
 /// `problems` are all that are open, and those that closed lately: since the news in the facts began.
 pub fn decide(rules: &[Rule], facts: &[JobFacts], gone: &[JobKey], problems: &[Problem], now: Timestamp) -> Decision {
     let mut decision = Decision::default();
+    let mut known: BTreeMap<(Kind, &JobKey), Vec<&Problem>> = BTreeMap::new();
+    for problem in problems {
+        known.entry((problem.kind, &problem.job)).or_default().push(problem);
+    }
     for job in facts {
         for kind in Kind::ALL {
-            judge(rules, job, *kind, problems, now, &mut decision);
+            let own = known.get(&(*kind, &job.job.definition.key)).map_or(&[][..], Vec::as_slice);
+            judge(rules, job, *kind, own, now, &mut decision);
         }
     }
     for problem in problems.iter().filter(|problem| problem.is_open() && gone.contains(&problem.job)) {
@@ -57,24 +64,24 @@ pub fn decide(rules: &[Rule], facts: &[JobFacts], gone: &[JobKey], problems: &[P
     decision
 }
 
-fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, problems: &[Problem], now: Timestamp, decision: &mut Decision) {
+/// Decides about one kind of problem of one job. `own` are the problems of that kind that it has or had.
+fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Timestamp, decision: &mut Decision) {
     let definition = &facts.job.definition;
     let covering: Vec<&Rule> =
         rules.iter().filter(|rule| rule.covers(kind, &definition.key, &definition.labels)).collect();
-    let own = || problems.iter().filter(|problem| problem.kind == kind && problem.job == definition.key);
-    let open = own().find(|problem| problem.is_open());
+    let open = own.iter().copied().find(|problem| problem.is_open());
     let found: Vec<(&Rule, Finding)> =
         covering.iter().filter_map(|rule| Some((*rule, facts.find(kind, rule, open, now)?))).collect();
     match (open, found.first()) {
         (None, Some((_, finding))) => {
             let mut problem = opened(kind, &definition.key, finding, now);
-            tell(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
+            notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
             decision.problems.push(problem);
         }
         (Some(before), Some((_, finding))) => {
             let mut problem = before.clone();
             refresh(&mut problem, finding);
-            tell(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
+            notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
             if problem != *before {
                 decision.problems.push(problem);
             }
@@ -89,12 +96,12 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, problems: &[Problem], now
             decision.problems.push(problem);
         }
         (None, None) => {
-            let known = own().map(|problem| problem.mark_at).max();
+            let known = own.iter().map(|problem| problem.mark_at).max();
             let found: Vec<(&Rule, Finding)> =
                 covering.iter().filter_map(|rule| Some((*rule, facts.blip(kind, rule, known)?))).collect();
             let Some((_, finding)) = found.first() else { return };
             let mut problem = opened(kind, &definition.key, finding, now);
-            tell(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
+            notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
             close(&mut problem, facts.recovery(kind), rules, now, decision);
             decision.problems.push(problem);
         }
@@ -129,7 +136,12 @@ fn refresh(problem: &mut Problem, finding: &Finding) {
 }
 
 /// Tells the rules that do not know of an open problem, and reminds the others when it is time.
-fn tell<'a>(problem: &mut Problem, rules: impl Iterator<Item = &'a Rule>, now: Timestamp, decision: &mut Decision) {
+fn notify_rules<'a>(
+    problem: &mut Problem,
+    rules: impl Iterator<Item = &'a Rule>,
+    now: Timestamp,
+    decision: &mut Decision,
+) {
     if problem.is_muted(now) {
         return;
     }
@@ -137,7 +149,7 @@ fn tell<'a>(problem: &mut Problem, rules: impl Iterator<Item = &'a Rule>, now: T
         let sends_at = rule.sends_at(now);
         match problem.told.iter().position(|told| told.rule == rule.name) {
             None => {
-                problem.told.push(Told { rule: rule.name.clone(), at: now });
+                problem.told.push(NotifiedRule { rule: rule.name.clone(), at: now });
                 write(problem, rule, Change::Opened, now, sends_at, decision);
             }
             Some(known) => {

@@ -30,7 +30,7 @@ pub struct NewDelivery {
     pub rule: Option<String>,
     /// The name of the channel.
     pub channel: String,
-    /// What happened to the problem.
+    /// The change of the problem.
     pub change: Change,
     /// The message, for programs and people.
     pub message: Json,

@@ -9,7 +9,7 @@ use crate::job::{Job, JobStatus};
 /// The actor of pauses that everbell makes itself.
 const EVERBELL: &str = "everbell";
 
-/// What is known about a job.
+/// Everything that a decision needs to know about a job.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// Its current version, or the last one if it is retired, and its state.
@@ -48,7 +48,7 @@ pub struct MissedFact {
     pub slots: u64,
 }
 
-/// What a problem is about.
+/// The facts behind a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) since: Timestamp,
@@ -156,10 +156,9 @@ impl JobFacts {
         let state = &self.job.state;
         let text = match (kind, state.status) {
             (_, JobStatus::Retired) => "the job is retired",
-            (Kind::NoSuccess, JobStatus::Paused) => "the job is paused",
+            (Kind::NoSuccess | Kind::JobError, JobStatus::Paused) => "the job is paused",
             (Kind::NoSuccess, _) if state.error.is_some() => "the job cannot fire",
             (Kind::Failed | Kind::NoSuccess, _) => "a run succeeded",
-            (Kind::JobError, JobStatus::Paused) => "the job is paused",
             (Kind::JobError, _) => "its schedule works again",
             (Kind::AutoPaused, _) => "the job was resumed",
             (Kind::Missed, _) => "the job ran again",

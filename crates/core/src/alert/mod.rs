@@ -13,7 +13,7 @@
 //! [`decide`] is the only place that decides any of this. It is a function of the rules, the [`JobFacts`], the problems
 //! so far and the time, so instances that see the same decide the same, with the same ids.
 //!
-//! - **Nothing is told twice.** A problem remembers which rules were told of it ([`Told`]).
+//! - **Nothing is told twice.** A problem remembers which rules were told of it ([`NotifiedRule`]).
 //! - **Quiet hours delay and never lose.** A message that falls into them is written at once, to be sent at their end.
 //! - **Silence has an author.** A mute keeps openings and reminders back. The end of a problem is told to everyone who was
 //!   told of its beginning, muted or not: else a pager would ring for ever.
@@ -38,7 +38,7 @@ pub use rule::{Deadline, QuietHours, Rule, RuleScope};
 
 use crate::ids::{Invalid, JobKey, RunId};
 
-/// What can be wrong with a job.
+/// The kinds of problems that a job can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Its runs fail, a number of times in a row.
@@ -80,7 +80,7 @@ impl Kind {
     }
 }
 
-/// What a message says about a problem.
+/// The change of a problem that a message is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
     /// It began.
@@ -113,7 +113,7 @@ impl Change {
 pub struct Problem {
     /// Time-ordered, from kind, job and opening time.
     pub id: Uuid,
-    /// What is wrong.
+    /// Its kind.
     pub kind: Kind,
     /// The job, all versions of it.
     pub job: JobKey,
@@ -134,23 +134,23 @@ pub struct Problem {
     /// The run that failed last.
     pub run: Option<RunId>,
     /// The rules that were told, and when they were last.
-    pub told: Vec<Told>,
-    /// Who takes care of it: no reminders follow.
+    pub told: Vec<NotifiedRule>,
+    /// The operator who takes care of it: no reminders follow.
     pub acknowledged: Option<Note>,
-    /// Who silenced it, and until when.
+    /// The operator who silenced it, and until when.
     pub muted: Option<Mute>,
 }
 
 /// A rule that was told of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct NotifiedRule {
     /// The name of the rule.
     pub rule: String,
     /// When it was told, or reminded, last.
     pub at: Timestamp,
 }
 
-/// Who did something to a problem, when and why.
+/// The author, time and reason of an action on a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The actor.
@@ -164,13 +164,13 @@ pub struct Note {
 /// A silence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mute {
-    /// Who asked for it, when and why.
+    /// The author, time and reason.
     pub note: Note,
     /// When it ends by itself; `None` lasts as long as the problem.
     pub until: Option<Timestamp>,
 }
 
-/// What an operator does to a problem.
+/// An action of an operator on a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemChange {
     /// Takes care of it.

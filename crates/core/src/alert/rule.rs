@@ -10,7 +10,7 @@ use crate::ids::{Invalid, JobKey};
 use crate::spec::Spec;
 use crate::zone::Zone;
 
-/// Who is told of which problems of which jobs.
+/// Names the channels that are told of certain problems of certain jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Its name, by which problems remember that it was told.
@@ -53,9 +53,10 @@ impl Rule {
         must((1..=MAX_AFTER).contains(&self.after), "after", format!("must be from 1 to {MAX_AFTER}"));
         must(self.remind.is_none_or(|remind| remind >= MIN_REMIND), "remind", "must be at least 1m".to_owned());
         let has_deadline = self.deadline.is_some();
-        match self.kinds.contains(&Kind::NoSuccess) {
-            true => must(has_deadline, "by", "is missing: `no_success` needs `by` or `within`".to_owned()),
-            false => must(!has_deadline, "by", "and `within` are only for rules about `no_success`".to_owned()),
+        if self.kinds.contains(&Kind::NoSuccess) {
+            must(has_deadline, "by", "is missing: `no_success` needs `by` or `within`".to_owned());
+        } else {
+            must(!has_deadline, "by", "and `within` are only for rules about `no_success`".to_owned());
         }
         must(
             self.after == 1 || self.kinds.contains(&Kind::Failed),

@@ -51,7 +51,7 @@ fn applied(problems: &mut Vec<Problem>, decision: &Decision) {
     }
 }
 
-fn told(decision: &Decision) -> Vec<(&str, Change)> {
+fn sent_changes(decision: &Decision) -> Vec<(&str, Change)> {
     decision.notices.iter().map(|notice| (notice.rule.as_str(), notice.change)).collect()
 }
 
@@ -59,7 +59,7 @@ fn told(decision: &Decision) -> Vec<(&str, Change)> {
 fn a_failing_job_is_told_once_and_so_is_its_recovery() {
     let (rules, mut problems) = ([rule(&[Kind::Failed])], Vec::new());
     let first = decide(&rules, &[facts(1)], &[], &problems, at("01:00:05"));
-    assert_eq!(told(&first), [("all", Change::Opened)]);
+    assert_eq!(sent_changes(&first), [("all", Change::Opened)]);
     applied(&mut problems, &first);
     let again = decide(&rules, &[facts(1)], &[], &problems, at("01:00:10"));
     assert_eq!(again, Decision::default());
@@ -67,12 +67,12 @@ fn a_failing_job_is_told_once_and_so_is_its_recovery() {
     let mut more = facts(2);
     more.last_failure = Some(failure(at("01:05:00")));
     let more = decide(&rules, &[more], &[], &problems, at("01:05:05"));
-    assert_eq!((told(&more), more.problems[0].count), (vec![], 2));
+    assert_eq!((sent_changes(&more), more.problems[0].count), (vec![], 2));
     applied(&mut problems, &more);
     let mut well = facts(0);
     well.last_failure = Some(failure(at("01:05:00")));
     let over = decide(&rules, &[well.clone()], &[], &problems, at("01:10:05"));
-    assert_eq!(told(&over), [("all", Change::Recovered)]);
+    assert_eq!(sent_changes(&over), [("all", Change::Recovered)]);
     assert_eq!(over.problems[0].closed_because.as_deref(), Some("a run succeeded"));
     applied(&mut problems, &over);
     // The failure is still news to the facts, and known to the problems.
@@ -85,7 +85,7 @@ fn a_failure_that_was_over_before_the_look_is_told_with_its_end() {
     let mut blip = facts(0);
     blip.last_failure = Some(failure(at("01:00:00")));
     let decision = decide(&rules, &[blip.clone()], &[], &[], at("01:00:05"));
-    assert_eq!(told(&decision), [("all", Change::Opened), ("all", Change::Recovered)]);
+    assert_eq!(sent_changes(&decision), [("all", Change::Opened), ("all", Change::Recovered)]);
     assert!(decision.notices[0].id < decision.notices[1].id, "the beginning sorts before the end");
     assert_eq!(decide(&rules, &[blip], &[], &decision.problems, at("01:00:10")), Decision::default());
 }
@@ -99,12 +99,12 @@ fn each_rule_waits_for_its_own_number_of_failures() {
     {
         let now = at("01:00:00") + SignedDuration::from_mins(i64::from(failures));
         let decision = decide(&rules, &[facts(failures)], &[], &problems, now);
-        assert_eq!(told(&decision), expected, "{failures}");
+        assert_eq!(sent_changes(&decision), expected, "{failures}");
         applied(&mut problems, &decision);
     }
     assert_eq!(problems.len(), 1);
     let over = decide(&rules, &[facts(0)], &[], &problems, at("02:00:00"));
-    assert_eq!(told(&over), [("all", Change::Recovered), ("patient", Change::Recovered)]);
+    assert_eq!(sent_changes(&over), [("all", Change::Recovered), ("patient", Change::Recovered)]);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_reminder_follows_unless_somebody_takes_care_or_wants_silence() {
     assert!(open.changed(&ProblemChange::Unmute, at("02:00:00")).is_err(), "is not muted");
     // Who was told of the beginning is told of the end.
     let over = decide(&rules, &[facts(0)], &[], &[muted], at("03:00:00"));
-    assert_eq!(told(&over), [("all", Change::Recovered)]);
+    assert_eq!(sent_changes(&over), [("all", Change::Recovered)]);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn a_deleted_job_has_no_problem() {
     let opened = decide(&rules, &[facts(1)], &[], &[], at("01:00:00"));
     let gone = [opened.problems[0].job.clone()];
     let closed = decide(&rules, &[], &gone, &opened.problems, at("01:00:05"));
-    assert_eq!(told(&closed), [("all", Change::Recovered)]);
+    assert_eq!(sent_changes(&closed), [("all", Change::Recovered)]);
     // Of a job that nothing is known about nothing is decided.
     assert_eq!(decide(&rules, &[], &[], &opened.problems, at("01:00:05")), Decision::default());
 }
@@ -184,7 +184,10 @@ fn an_error_and_an_automatic_pause_are_problems_until_they_are_mended() {
     errored.job.state.error = Some("unknown time zone".to_owned());
     let opened = decide(&rules, &[errored], &[], &[], at("01:00:00"));
     assert_eq!((opened.problems[0].kind, opened.problems[0].reason.as_str()), (Kind::JobError, "unknown time zone"));
-    assert_eq!(told(&decide(&rules, &[facts(0)], &[], &opened.problems, at("02:00:00"))), [("all", Change::Recovered)]);
+    assert_eq!(
+        sent_changes(&decide(&rules, &[facts(0)], &[], &opened.problems, at("02:00:00"))),
+        [("all", Change::Recovered)]
+    );
     let paused = |by: &str| {
         let mut paused = facts(0);
         let pause = Pause { reason: "3 failures".to_owned(), by: by.to_owned(), at: at("01:00:00"), until: None };
@@ -203,14 +206,14 @@ fn missed_slots_are_a_problem_until_the_next_run() {
     missed.missed = Some(MissedFact { first_at: at("01:00:00"), last_at: at("02:00:00"), slots: 13 });
     missed.last_run_at = Some(at("00:55:00"));
     let opened = decide(&rules, &[missed.clone()], &[], &[], at("02:01:00"));
-    assert_eq!((told(&opened), opened.problems[0].count), (vec![("all", Change::Opened)], 13));
+    assert_eq!((sent_changes(&opened), opened.problems[0].count), (vec![("all", Change::Opened)], 13));
     // Later looks do not see the gap as news any more.
     let mut later = facts(0);
     later.last_run_at = missed.last_run_at;
     assert_eq!(decide(&rules, &[later.clone()], &[], &opened.problems, at("02:04:00")), Decision::default());
     later.last_run_at = Some(at("02:05:00"));
     let over = decide(&rules, &[later], &[], &opened.problems, at("02:05:05"));
-    assert_eq!(told(&over), [("all", Change::Recovered)]);
+    assert_eq!(sent_changes(&over), [("all", Change::Recovered)]);
     missed.last_run_at = Some(at("02:05:00"));
     assert_eq!(decide(&rules, &[missed.clone()], &[], &over.problems, at("02:05:10")), Decision::default());
     assert_eq!(decide(&rules, &[missed], &[], &[], at("02:05:10")).notices.len(), 2, "over before the look");
@@ -221,7 +224,7 @@ fn a_paused_errored_or_retired_job_is_not_late() {
     let rules = [Rule { deadline: Some(Deadline::Within(Duration::from_hours(1))), ..rule(&[Kind::NoSuccess]) }];
     let look = |facts: &JobFacts| decide(&rules, std::slice::from_ref(facts), &[], &[], at("03:00:00"));
     let late = facts(0);
-    assert_eq!(told(&look(&late)), [("all", Change::Opened)]);
+    assert_eq!(sent_changes(&look(&late)), [("all", Change::Opened)]);
     for status in [JobStatus::Paused, JobStatus::Retired] {
         let mut other = late.clone();
         other.job.state.status = status;
@@ -250,7 +253,7 @@ fn a_rule_that_makes_no_sense_names_its_field() {
     );
 }
 
-/// What happens to a job between two looks.
+/// An event of a job between two looks.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Fail,

@@ -113,9 +113,9 @@ fn slack_text(message: &Value) -> String {
     };
     let mut lines = vec![format!("{mark} *{}*", plain(text("title")))];
     lines.extend(text("text").lines().map(plain));
-    if let url @ ("http" | "https") = text("url").split(':').next().unwrap_or_default() {
-        let _scheme = url;
-        lines.push(format!("<{}|Open in everbell>", plain(text("url"))));
+    let url = text("url");
+    if url.starts_with("http://") || url.starts_with("https://") {
+        lines.push(format!("<{}|Open in everbell>", plain(url)));
     }
     lines.join("\n")
 }

@@ -33,7 +33,7 @@ pub(super) struct Evaluator {
     looked_at: Option<Timestamp>,
 }
 
-/// What a look came to.
+/// The result of a look.
 #[derive(Debug, PartialEq, Eq)]
 enum Looked {
     /// Another instance evaluates.

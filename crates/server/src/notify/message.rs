@@ -1,4 +1,4 @@
-//! What a message says. It is fixed when the problem changes: a message that is sent late still says what happened.
+//! The content of messages. It is fixed when the problem changes: a message that is sent late still says what happened.
 
 use everbell::Timestamp;
 use everbell_core::alert::{Change, Notice, Problem};
@@ -45,25 +45,25 @@ pub(super) fn compose(notice: &Notice, job: Option<&JobRow>, run: Option<&Run>, 
     let slot = run.and_then(|run| run.slot_at);
     let output = run.and_then(|run| run.output.as_deref()).map(|output| end_of(output, MAX_OUTPUT_BYTES));
     let reason = storable_text(&problem.reason, MAX_REASON_BYTES);
-    let mut lines = vec![match &problem.closed_because {
+    let mut facts = vec![match &problem.closed_because {
         Some(because) => format!("Over: {because}. It was: {reason}"),
         None => reason.clone(),
     }];
     if let Some(slot) = slot {
-        lines.push(format!("Slot: {slot}{}", local(slot).map_or_else(String::new, |local| format!(" ({local})"))));
+        facts.push(format!("Slot: {slot}{}", local(slot).map_or_else(String::new, |local| format!(" ({local})"))));
     }
-    lines.push(format!("Since: {}", problem.since));
+    facts.push(format!("Since: {}", problem.since));
     if let Some(next) = next {
-        lines.push(format!("Next run: {next}{}", local(next).map_or_else(String::new, |at| format!(" ({at})"))));
+        facts.push(format!("Next run: {next}{}", local(next).map_or_else(String::new, |at| format!(" ({at})"))));
     }
     if let Some(output) = output.as_ref().filter(|output| problem.is_open() && !output.trim().is_empty()) {
-        lines.push(format!("Output: {}", output.trim()));
+        facts.push(format!("Output: {}", output.trim()));
     }
-    lines.push(format!("Details: {command}"));
+    facts.push(format!("Details: {command}"));
     let message = json!({
         "change": change.as_str(),
         "title": title,
-        "text": lines.join("\n"),
+        "text": facts.join("\n"),
         "url": url,
         "command": command,
         "rule": rule,

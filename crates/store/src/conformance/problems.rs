@@ -1,8 +1,8 @@
 //! Problems and the outbox: a decision is written once, and a message is taken by one instance at a time.
 
 use everbell_core::alert::{
-    AlertWrite, Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, Problem, ProblemChange,
-    Told,
+    AlertWrite, Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem,
+    ProblemChange,
 };
 use everbell_core::store::{DeliveryFilter, PageRequest, ProblemFilter, PruneBefore, StoreError};
 use everbell_core::{JobKey, RunId};
@@ -25,7 +25,7 @@ fn problem(number: u128, job: &str) -> Problem {
         count: 2,
         reason: "exit code 1: 'quoted' \"twice\" é".to_owned(),
         run: Some(RunId::from_uuid(Uuid::from_u128(77))),
-        told: vec![Told { rule: "all".to_owned(), at: at("01:00") }],
+        told: vec![NotifiedRule { rule: "all".to_owned(), at: at("01:00") }],
         acknowledged: None,
         muted: None,
     }

@@ -1,7 +1,7 @@
 //! Rows of `problems` and `deliveries`.
 
 use everbell_core::alert::{
-    Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, Problem, Told,
+    Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem,
 };
 use everbell_core::store::StoreResult;
 use everbell_core::{Invalid, JobKey, Json, RunId};
@@ -24,7 +24,7 @@ pub(crate) struct ProblemColumns {
     pub(crate) state: String,
 }
 
-/// What the column `state` holds. Times are microseconds since 1970.
+/// The content of the column `state`. Times are microseconds since 1970.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ProblemState {
@@ -117,7 +117,7 @@ impl ProblemColumns {
                 count: state.count,
                 reason: state.reason,
                 run: state.run.map(RunId::from_uuid),
-                told: state.told.into_iter().map(|(rule, at)| Told { rule, at: time(at) }).collect(),
+                told: state.told.into_iter().map(|(rule, at)| NotifiedRule { rule, at: time(at) }).collect(),
                 acknowledged: state.acknowledged.map(NoteState::read),
                 muted: state.muted.map(|mute| Mute { note: mute.note.read(), until: mute.until.map(time) }),
             })

@@ -42,7 +42,7 @@ struct Row {
     id: String,
     key: String,
     part: String,
-    /// What is wrong, in words.
+    /// The kind of the problem, in words.
     kind: &'static str,
     count: u64,
     reason: String,

@@ -48,7 +48,7 @@ struct JobPage {
     about: About,
     /// The target of an active job, if no live instance serves it.
     unserved: Option<String>,
-    /// What is wrong with it, and why.
+    /// Its open problems: kind and reason.
     problems: Vec<(&'static str, String)>,
     history: Option<HistoryCharts>,
     recent: Vec<Row>,
