@@ -19,7 +19,7 @@ use everbell_wire::time_input::shown;
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The longest that a channel may take, well within the lease of a message.
-const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The content of the blocks.
 pub(super) struct Notify {
@@ -88,7 +88,7 @@ fn channel(block: &Value, secrets: Secrets<'_>) -> (ChannelSettings, Vec<Fault>)
             let fields = notify_fields(kind).unwrap_or_default();
             fields.iter().any(|field| Naming::Snake.spell(field.name) == name)
         };
-        fault.code == "unknown_field" && fields.is_none() && NOTIFY_TYPES.iter().any(|kind| spells(kind))
+        fault.code == "unknown_field" && fields.is_none() && NOTIFY_TYPES.iter().any(spells)
     };
     let faults = form.faults().into_iter().filter(|fault| !is_known(fault)).collect();
     (settings, faults)

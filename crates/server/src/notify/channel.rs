@@ -19,7 +19,7 @@ pub(crate) struct ChannelSettings {
 /// The kinds of channels.
 #[derive(Clone, Debug)]
 pub(crate) enum ChannelKind {
-    /// A signed call in the format of CloudEvents.
+    /// A signed call in the format of `CloudEvents`.
     Webhook(HttpSettings),
     /// A call that Slack, Mattermost, Discord (`/slack`) and others understand.
     Slack(HttpSettings),

@@ -80,9 +80,10 @@ async fn deliver(bell: &Everbell, channels: &BTreeMap<String, Channel>, delivery
         }
         Err(error) => {
             let end = DeliveryEnd::failed(&delivery, everbell_core::storable_text(&error, 2_000), bell.now());
-            match &end {
-                DeliveryEnd::Retry(at, _) => warn!(delivery = %id, channel = %name, "{error}; retrying at {at}"),
-                _ => warn!(delivery = %id, channel = %name, "{error}; the notification is given up"),
+            if let DeliveryEnd::Retry(at, _) = &end {
+                warn!(delivery = %id, channel = %name, "{error}; retrying at {at}");
+            } else {
+                warn!(delivery = %id, channel = %name, "{error}; the notification is given up");
             }
             end
         }

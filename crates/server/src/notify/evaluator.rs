@@ -18,10 +18,10 @@ use super::{NOTIFIER, evaluates};
 /// How often the evaluator looks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// How often it writes down how far it looked, if nothing else is written.
-const NOTE_INTERVAL: Duration = Duration::from_secs(60);
+const NOTE_INTERVAL: Duration = Duration::from_mins(1);
 /// How much of the time before the last look counts as new: outcomes may be committed late. What was told is not told
 /// again.
-const OVERLAP: Duration = Duration::from_secs(120);
+const OVERLAP: Duration = Duration::from_mins(2);
 /// How far back it looks after an outage.
 const MAX_LOOK_BACK: Duration = Duration::from_hours(7 * 24);
 
