@@ -19,9 +19,11 @@ pub(crate) mod instances;
 pub(crate) mod jobs;
 pub(crate) mod man;
 pub(crate) mod next;
+mod notify;
 mod online;
 pub(crate) mod orgs;
 pub(crate) mod output;
+pub(crate) mod problems;
 mod progress;
 pub(crate) mod runs;
 pub(crate) mod sessions;
@@ -89,6 +91,12 @@ enum Commands {
     /// Manage browser sessions; lists them without a subcommand
     #[command(before_help = sessions::EXAMPLES)]
     Sessions(sessions::SessionsArgs),
+    /// List and handle problems of jobs; lists open ones without a subcommand
+    #[command(before_help = problems::EXAMPLES)]
+    Problems(problems::ProblemsArgs),
+    /// List and test notification channels
+    #[command(before_help = notify::EXAMPLES)]
+    Notify(notify::NotifyArgs),
     /// List audit entries, newest first
     #[command(before_help = audit::EXAMPLES)]
     Audit(audit::AuditArgs),
@@ -300,6 +308,8 @@ impl Command {
             Commands::Instances(args) => instances::run(args, now, output),
             Commands::Sessions(args) => sessions::run(args, now, output),
             Commands::Tokens(args) => tokens::run(args, now, output),
+            Commands::Problems(args) => problems::run(args, now, output),
+            Commands::Notify(args) => notify::run(args, now, output),
             Commands::Audit(args) => audit::run(args, now, output),
             Commands::Status(args) => status::run(args, now, output),
             Commands::Api(args) => api::run(args, now, output),

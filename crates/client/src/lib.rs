@@ -25,6 +25,7 @@ mod cluster;
 mod error;
 mod events;
 mod jobs;
+mod notify;
 mod orgs;
 mod pages;
 mod path;
@@ -43,13 +44,16 @@ pub use cluster::{Cron, Instances, Targets};
 pub use error::{Error, Refusal};
 pub use events::{Event, Events};
 pub use jobs::Jobs;
+pub use notify::{Notify, Problems};
 pub use orgs::Orgs;
 pub use pages::{List, MAX_PAGE_SIZE, Pages};
-pub use query::{AuditQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, OrgQuery, RunQuery};
+pub use query::{
+    AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, OrgQuery, ProblemQuery, RunQuery,
+};
 pub use request::{
     BackfillRequest, BulkAction, BulkActionRequest, BulkFilter, CronPreviewRequest, MissedSlots, OrgInput,
-    OrgSelection, OverridePut, PauseRequest, RescheduleRequest, ResumeRequest, RunNowRequest, SkipNextRequest,
-    TokenCreate, TryTargetRequest,
+    OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest, ResumeRequest,
+    RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
 };
 pub use runs::Runs;
 

@@ -117,6 +117,32 @@ pub struct AuditQuery {
     pub object: Option<String>,
 }
 
+/// Selects problems of jobs. The default selects all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemQuery {
+    /// Only open problems, or only closed ones.
+    pub open: Option<bool>,
+    /// Only problems of this kind, such as `failed`.
+    pub kind: Option<String>,
+    /// Only problems of the job with this key.
+    pub job_key: Option<String>,
+}
+
+/// Selects notification messages. The default selects all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryQuery {
+    /// Only the message with this id.
+    pub id: Option<String>,
+    /// Only messages to this channel.
+    pub channel: Option<String>,
+    /// Only messages about the problem with this id.
+    pub problem_id: Option<String>,
+    /// Only messages with this status: `pending`, `delivered` or `dead`.
+    pub status: Option<String>,
+}
+
 /// Selects events. The default selects all of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

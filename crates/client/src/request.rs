@@ -235,6 +235,26 @@ pub struct OverridePut {
     pub reason: Option<String>,
 }
 
+/// Acknowledges a problem.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemAcknowledge {
+    /// The reason, which is shown with the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Mutes a problem.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemMute {
+    /// The reason, which is shown with the problem.
+    pub reason: String,
+    /// When the silence ends; with the problem if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+}
+
 /// Creates a token.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]

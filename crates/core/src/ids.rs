@@ -190,6 +190,21 @@ pub(crate) fn org_update_run_id(org_update: Uuid, job: JobId, org: &OrgId, at: T
     RunId(time_ordered(at, &slot_hash(org_update.as_bytes(), job, Some(org), at)[..10]))
 }
 
+/// The id of a problem or of a message about one, from what it is about. Ids of the same millisecond sort by `rank`, up to 15.
+/// The same input gives the same id.
+pub(crate) fn alert_id(parts: &[&[u8]], at: Timestamp, rank: u8) -> Uuid {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.update(at.as_nanosecond().to_be_bytes());
+    let mut tail = hash.finalize();
+    // The upper half of this byte is the version of the id.
+    tail[0] = rank & 0x0f;
+    time_ordered(at, &tail[..10])
+}
+
 /// 48 bits of time, then `tail`, in the form of a version 8 UUID (RFC 9562): sorts by time like version 7, but does not
 /// claim to be random.
 fn time_ordered(at: Timestamp, tail: &[u8]) -> Uuid {

@@ -57,6 +57,7 @@ mod release;
 mod run;
 mod trace_context;
 
+pub mod alert;
 pub mod change;
 pub mod enqueue;
 mod jitter;

@@ -40,6 +40,8 @@ pub struct ApiOptions {
     pub served: Served,
     /// Named expressions that forms offer.
     pub templates: Vec<Template>,
+    /// The notification channels of this server.
+    pub channels: Vec<Channel>,
     /// Where people reach this server, if that was said.
     pub public_url: Option<String>,
     /// How long history is kept; nothing means for good.
@@ -52,6 +54,17 @@ pub struct ApiOptions {
     pub ui: bool,
     /// The name of this installation, shown on pages.
     pub environment: Option<String>,
+}
+
+/// A notification channel as people may know it.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    /// Its name.
+    pub name: String,
+    /// `webhook`, `slack` or `command`.
+    pub kind: &'static str,
+    /// The rules that use it.
+    pub rules: Vec<String>,
 }
 
 /// `[api]` of the configuration.
@@ -106,6 +119,7 @@ impl ApiOptions {
             metrics_token: None,
             served: Served::Embedded,
             templates: Template::built_in(),
+            channels: Vec::new(),
             environment: None,
             ui: false,
             public_url: None,

@@ -48,6 +48,8 @@ pub(crate) fn request(name: &str) -> Value {
             "count": 2,
         }),
         "TryTargetRequest" => json!({ "payload": { "format": "pdf" } }),
+        "ProblemAcknowledge" => json!({ "reason": "The mail server is down" }),
+        "ProblemMute" => json!({ "reason": "The mail server is replaced", "until": "2027-03-16T06:00:00Z" }),
         "TokenCreate" => json!({ "name": "ci", "role": "operator", "expiresAt": "2028-01-01T00:00:00Z" }),
         "ScheduleCreate" => json!({
             "name": "daily-report",

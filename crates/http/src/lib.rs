@@ -22,6 +22,7 @@ pub mod internal_call;
 pub mod limit;
 pub mod listen;
 mod live;
+mod notify_routes;
 mod openapi;
 pub mod page;
 pub mod pipeline;
@@ -55,8 +56,9 @@ use api::{
     actions, audit, backfills, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates,
     orgs, probes, runs, sessions, targets, tokens,
 };
-pub use app::{ApiOptions, ApiSettings, App, Served, is_local};
+pub use app::{ApiOptions, ApiSettings, App, Channel, Served, is_local};
 pub use embedded::{Embedded, WeakToken};
+use notify_routes::notify_routes;
 use pipeline::Mounted;
 use problem::Kind::{
     Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch,
@@ -68,7 +70,16 @@ pub use user::User;
 
 /// Routes below each mount.
 pub fn mounted_routes() -> Vec<Route> {
-    [job_routes(), job_action_routes(), job_history_routes(), run_routes(), org_routes(), other_routes()].concat()
+    [
+        job_routes(),
+        job_action_routes(),
+        job_history_routes(),
+        run_routes(),
+        org_routes(),
+        notify_routes(),
+        other_routes(),
+    ]
+    .concat()
 }
 
 /// Jobs and their versions.

@@ -199,10 +199,12 @@ fn describe(operation: &mut Value, route: &Route, routes: &[(&str, Route)]) {
 }
 
 /// The sections of the documentation, in this order.
-const TAGS: [(&str, &str); 14] = [
+const TAGS: [(&str, &str); 16] = [
     ("jobs", "Create, change and inspect jobs: what runs, and when."),
     ("runs", "List, cancel and repeat runs."),
     ("orgs", "Manage orgs, for which jobs fire in their own time zones."),
+    ("problems", "List problems of jobs, and acknowledge or mute them."),
+    ("notify", "List and test notification channels, and list their messages."),
     ("cron", "Explain cron expressions."),
     ("templates", "List cron expressions to start from."),
     ("targets", "List and try the targets that jobs run."),

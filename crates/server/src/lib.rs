@@ -2,6 +2,7 @@
 
 mod commands;
 mod config;
+mod notify;
 mod serve;
 #[cfg(test)]
 mod snippets_tests;

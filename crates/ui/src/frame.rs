@@ -35,6 +35,7 @@ pub(crate) enum Section {
     Overview,
     Jobs,
     Runs,
+    Problems,
     Timeline,
     Orgs,
     Cluster,

@@ -234,6 +234,13 @@ fn org_pages() -> Vec<Page> {
 fn dashboard_pages() -> Vec<Page> {
     vec![
         get("/", Role(Viewer), pages::overview::show),
+        get("/problems", Access::RunHistory, pages::problems::show),
+        get("/problems/{id}/acknowledge", Access::RunHistory, pages::problems::acknowledge_form),
+        post("/problems/{id}/acknowledge", pages::problems::acknowledge),
+        get("/problems/{id}/mute", Access::RunHistory, pages::problems::mute_form),
+        post("/problems/{id}/mute", pages::problems::mute),
+        post("/problems/{id}/unmute", pages::problems::unmute),
+        post("/problems/channels/{name}/test", pages::problems::test),
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
     ]
 }

@@ -129,7 +129,8 @@ verbs! {
         /// refers to it any more: no run, no gap, and no current job that depends on its key. It stays as long as an
         /// older version of its key is recurring, so that numbers of versions are not used again. The version that
         /// superseded it supersedes none then. Those that were retired first go first; ties by id. Requests of the inbox
-        /// that were answered before `before.history` go too, and are not counted.
+        /// that were answered before `before.history` go too, and are not counted; nor are problems that closed and messages
+        /// that ended before it.
         async fn prune(&self, before: PruneBefore, limit: u32) -> StoreResult<Pruned>;
 
         passed_through {

@@ -20,6 +20,7 @@
 mod interceptor;
 
 mod access_store;
+mod alert_store;
 mod cluster_store;
 mod job_store;
 mod org_store;
@@ -48,6 +49,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 pub use access_store::AccessStore;
+pub use alert_store::{AlertStore, DeliveryFilter, ProblemFilter};
 pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
     Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
@@ -91,9 +93,9 @@ pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + 
 ///
 /// Every type that implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing
 /// else.
-pub trait Store: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + std::fmt::Debug {}
+pub trait Store: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + std::fmt::Debug {}
 
-impl<S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + std::fmt::Debug> Store for S {}
+impl<S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + std::fmt::Debug> Store for S {}
 
 /// Resolves when a loop should look again: see [`ClusterStore::woken`].
 pub type Wakeup<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;

@@ -1,6 +1,7 @@
 //! Tests of the core through its public face.
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
+mod alert;
 mod change;
 mod declaration;
 mod describe;

@@ -13,6 +13,7 @@ mod example_tests;
 pub mod instances;
 pub mod job_history;
 pub mod jobs;
+pub mod notify;
 pub mod org_jobs;
 pub mod org_updates;
 pub mod orgs;

@@ -73,7 +73,11 @@ fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &
         return Ok(Exit::Success);
     }
     let of = config.file.as_deref().unwrap_or("no configuration file, using defaults");
-    let counts = format!("{}, {}", counted(config.targets.len(), "target"), counted(jobs.len(), "job"));
+    let mut counts = format!("{}, {}", counted(config.targets.len(), "target"), counted(jobs.len(), "job"));
+    if !config.channels.is_empty() {
+        let (channels, rules) = (counted(config.channels.len(), "channel"), counted(config.rules.len(), "rule"));
+        counts = format!("{counts}, {channels}, {rules}");
+    }
     output.line(&format!("ok: {of}: {counts}"))?;
     let rows: Vec<_> = config.targets.iter().map(target_row).chain(jobs.iter().map(Job::row)).collect();
     output.table(&rows, &[2])?;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use everbell_wire::form::{Field, Kind, TEXT, optional, required};
 
-const PATH: Kind = Kind::Text { min: 1, max: 4_096 };
+pub(super) const PATH: Kind = Kind::Text { min: 1, max: 4_096 };
 const URL: Kind = Kind::Text { min: 1, max: 4_096 };
 
 /// The sections, in the order in which they are shown. `target` and `job` are blocks, which are read one by one.
@@ -22,6 +22,8 @@ pub(crate) const SECTIONS: &[Field] = &[
     optional("shell", Kind::Object(SHELL), "The built-in target `shell`, which runs the command of a payload."),
     optional("target", Kind::Json, "Targets, one block each."),
     optional("job", Kind::Json, "Jobs, one block each."),
+    optional("notify", Kind::Json, "Channels for notifications, one block each."),
+    optional("rule", Kind::Json, "Who is notified of what, one block each."),
     optional("template", Kind::Json, "Named expressions for new jobs, one block each."),
 ];
 

@@ -15,6 +15,8 @@ mod document;
 pub(crate) mod fields;
 mod jobs;
 mod layers;
+mod notify;
+mod notify_fields;
 mod problem;
 mod secrets;
 mod sections;
@@ -28,9 +30,11 @@ use std::path::{Path, PathBuf};
 
 use everbell::{ConnectOptions, EngineOptions, Schedule};
 use everbell_core::Draft;
+use everbell_core::alert::Rule;
 use everbell_http::ApiSettings;
 use everbell_wire::Template;
 
+use crate::notify::{ChannelSettings, NOTIFIER, evaluates};
 use crate::targets::TargetSettings;
 use document::Document;
 use everbell_wire::form::{Form, Naming};
@@ -108,6 +112,10 @@ pub(crate) struct Config {
     pub(crate) targets: Vec<TargetSettings>,
     /// Each names one of the targets.
     pub(crate) schedules: Vec<Schedule>,
+    /// How messages reach people.
+    pub(crate) channels: Vec<ChannelSettings>,
+    /// Who is told of what. Each names channels.
+    pub(crate) rules: Vec<Rule>,
     /// Named expressions for new jobs: the built-in ones come first.
     pub(crate) templates: Vec<Template>,
     /// The file, as it was named; nothing if there is none.
@@ -149,12 +157,17 @@ impl Config {
         let mut targets = targets::read(&mut layers, secrets);
         targets::add_shell(&mut layers, &mut targets, settings.shell.take());
         let jobs = jobs::read(&mut layers, Some(&targets.labels));
+        let notify = notify::read(&mut layers, secrets);
         let templates = templates::read(&mut layers);
         if !layers.problems.is_empty() {
             return Err(ConfigError::new(layers.problems));
         }
         let mut warnings = environment.warnings();
         warnings.extend(settings.warnings());
+        let mut engine = settings.engine.clone();
+        if settings.server.role.schedules() && evaluates(&notify.rules) {
+            engine.roles.push(NOTIFIER.to_owned());
+        }
         Ok(Config {
             sources: shown::all(&layers, &settings),
             server: settings.server,
@@ -163,12 +176,14 @@ impl Config {
             api: settings.api,
             ui: settings.ui,
             auth: settings.auth,
-            engine: settings.engine,
+            engine,
             log: settings.log,
             metrics: settings.metrics,
             jobs: settings.jobs,
             targets: targets.settings,
             schedules: jobs.into_iter().map(Schedule::from).collect(),
+            channels: notify.channels,
+            rules: notify.rules,
             templates,
             file,
             warnings,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{SECTIONS, TEMPLATE, target_fields};
 use super::layers::{Layers, Origin, pointer};
+use super::notify_fields::{RULE, notify_fields};
 use super::settings::Settings;
 use everbell_wire::form::{Field, Kind, Naming, escape, job};
 
@@ -41,12 +42,14 @@ pub(super) fn all(layers: &Layers, settings: &Settings) -> Vec<Shown> {
             shown.push(Shown { key: at[1..].replace('/', "."), value, origin });
         }
     }
-    for kind in ["target", "job", "template"] {
+    for kind in ["target", "job", "notify", "rule", "template"] {
         let blocks = layers.document.value.get(kind).and_then(Value::as_array);
         for (n, block) in blocks.into_iter().flatten().enumerate() {
             let fields = match block.get("type").and_then(Value::as_str) {
                 Some(word) if kind == "target" => target_fields(word).unwrap_or_default(),
+                Some(word) if kind == "notify" => notify_fields(word).unwrap_or_default(),
                 _ if kind == "template" => TEMPLATE,
+                _ if kind == "rule" => RULE,
                 _ => job::JOB,
             };
             members(layers, block, fields, &format!("/{kind}/{n}"), &mut shown);

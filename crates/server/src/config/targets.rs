@@ -123,7 +123,7 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
     }
 }
 
-fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
+pub(super) fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
     let url = form.value("url").map_or_else(|| Ok(Secret::new("")), |value| secrets.read(value));
     let url = url.and_then(|url| match url.reveal() {
         text if text.starts_with("http://") || text.starts_with("https://") => Ok(text.to_owned()),
@@ -147,7 +147,7 @@ fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
     }
 }
 
-fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
+pub(super) fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
     let argv: Vec<String> = form.list("argv").into_iter().map(str::to_owned).collect();
     if argv.first().is_none_or(String::is_empty) {
         form.fault("argv", "invalid", "must begin with a program, such as `[\"/usr/bin/backup\", \"--all\"]`");

@@ -1,6 +1,7 @@
 //! Whole configurations.
 
 mod documented;
+mod notify;
 mod refused;
 
 use std::ffi::OsString;

@@ -9,6 +9,7 @@ mod options;
 mod signals;
 mod warnings;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -114,6 +115,9 @@ async fn serve(
     let worked = tokio::select! {
         () = signals::received(signals.clone(), 2) => return Ok(Exit::Interrupted),
         worked = work(config, &bell, stopping) => worked,
+        Err((field, problem)) = notify(config, &bell) => {
+            Err(CliError::Failed { message: format!("a channel: {field}: {problem}"), hint: None })
+        }
     };
     end.send_replace(true);
     let last = tokio::time::Instant::now() + LAST_REQUESTS_TIMEOUT;
@@ -187,6 +191,14 @@ async fn watchdog(notifier: Arc<Notifier>) {
         notifier.watchdog();
         tokio::time::sleep(interval).await;
     }
+}
+
+/// Tells people of problems, if this process schedules.
+async fn notify(config: &Config, bell: &Everbell) -> Result<Infallible, Problem> {
+    if !config.server.role.schedules() {
+        return std::future::pending().await;
+    }
+    crate::notify::run(bell, &config.channels, &config.rules, config.server.public_url.as_deref()).await
 }
 
 /// Runs the scheduler, if this process has that role, until it is asked to stop.

@@ -1,7 +1,8 @@
 //! The parts of the configuration that the API and the probes need.
 
 use crate::config::Config;
-use everbell_http::{ApiOptions, Served};
+use crate::notify::ChannelSettings;
+use everbell_http::{ApiOptions, Channel, Served};
 use everbell_observe::Duties;
 
 /// Returns how the API behaves.
@@ -13,6 +14,7 @@ pub(super) fn api(config: &Config) -> ApiOptions {
         listen: Some(config.server.listen.ip()),
         metrics_token: config.auth.metrics_token.clone(),
         templates: config.templates.clone(),
+        channels: config.channels.iter().map(|channel| described(config, channel)).collect(),
         environment: config.ui.environment.clone(),
         ui: config.ui.enabled,
         public_url: config.server.public_url.clone(),
@@ -20,6 +22,15 @@ pub(super) fn api(config: &Config) -> ApiOptions {
         cancel_grace: config.engine.cancel_grace,
         request_timeout: config.server.request_timeout,
         served: if config.server.role.answers() { Served::All } else { Served::Probes },
+    }
+}
+
+fn described(config: &Config, channel: &ChannelSettings) -> Channel {
+    let rules = config.rules.iter().filter(|rule| rule.to.contains(&channel.name));
+    Channel {
+        name: channel.name.clone(),
+        kind: channel.type_name(),
+        rules: rules.map(|rule| rule.name.clone()).collect(),
     }
 }
 

@@ -25,6 +25,9 @@ use everbell_wire::secret::Secret;
 
 pub(crate) use self::command::supervisor::{Supervisor, ran_as_supervisor};
 
+pub(crate) use self::command::{passed_environment, problems as command_problems, redact, run_as};
+pub(crate) use self::http::Http;
+
 /// A field of the settings, and what is wrong with it. Never shows a secret.
 pub(crate) type Problem = (&'static str, String);
 

@@ -14,6 +14,7 @@ mod halfway;
 mod host;
 mod import;
 mod killed;
+mod notify;
 mod ownership;
 mod readme;
 mod server;

@@ -32,6 +32,7 @@ mod orgs;
 mod people;
 mod pictures;
 mod preserved_state;
+mod problems;
 mod run;
 mod runs;
 mod signing_in;

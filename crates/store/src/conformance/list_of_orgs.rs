@@ -96,6 +96,17 @@ macro_rules! conformance_cases_of_orgs {
                 priorities_respect_the_room_of_each_target,
                 a_retry_keeps_its_priority,
             }
+            problems {
+                a_problem_reads_back_as_it_was_written,
+                of_two_decisions_from_the_same_state_one_is_written,
+                a_problem_is_not_opened_twice,
+                an_operator_changes_a_problem_and_voids_decisions_that_did_not_see_it,
+                problems_are_listed_newest_first,
+                a_message_is_taken_by_one_instance_at_a_time,
+                messages_about_a_problem_keep_their_order,
+                messages_are_listed_with_their_fate,
+                old_problems_and_messages_are_pruned,
+            }
             sessions {
                 a_session_is_found_by_its_hash,
                 a_session_ends_by_itself,

@@ -66,6 +66,7 @@ pub mod counts;
 pub mod declarations;
 pub mod inbox;
 pub mod instances;
+pub mod problems;
 pub mod prune;
 pub mod purge;
 pub mod queue;

@@ -288,6 +288,7 @@ impl ClusterStore for MemoryStore {
             }
             let jobs = state.prune_jobs(before, limit);
             let inbox = state.prune_inbox(before, limit);
+            state.prune_alerts(before, limit);
             let audit: Vec<_> = state
                 .audit
                 .values()

@@ -7,6 +7,7 @@
 //! It reads no clock: [`MemoryStore::set_now`] says what [`ClusterStore::now`](everbell_core::store::ClusterStore::now) answers.
 
 mod access;
+mod alerts;
 mod audit;
 mod cluster;
 mod inbox;

@@ -56,6 +56,7 @@ pub(super) struct State {
     /// By source and program.
     pub(super) releases: BTreeMap<(&'static str, App), Releases>,
     pub(super) trusted_at: Option<Timestamp>,
+    pub(super) alerts: super::alerts::StoredAlerts,
     pub(super) inbox: BTreeMap<i64, super::inbox::StoredRequest>,
     /// The id of the last request that was written into the inbox.
     pub(super) last_request: i64,

@@ -206,6 +206,10 @@ impl ClusterStore for PostgresStore {
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
         self.alone("pruning sessions", sessions.execute_on(&self.pool)).await?;
+        for statement in [include_str!("sql/prune_deliveries.sql"), include_str!("sql/prune_problems.sql")] {
+            let query = sqlx::query(statement).bind(bound).bind(limit);
+            self.alone("pruning problems", query.execute_on(&self.pool)).await?;
+        }
         let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
         // Each on its own, so that no lock outlives its statement.
         Ok(Pruned {

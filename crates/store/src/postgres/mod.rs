@@ -7,6 +7,7 @@
 //! reason the connections can be borrowed from a pool of the application.
 
 mod access;
+mod alerts;
 mod audit;
 mod cluster;
 mod connect;

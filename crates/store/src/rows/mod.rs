@@ -1,6 +1,7 @@
 //! Rows of both databases and what they mean. The columns have the same names and order of meaning everywhere, so one
 //! set of structs reads them all.
 
+pub(crate) mod alerts;
 mod batch;
 pub(crate) mod binds;
 mod by_position;

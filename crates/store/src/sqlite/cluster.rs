@@ -254,7 +254,10 @@ impl ClusterStore for SqliteStore {
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
         let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
-        let (ended, inbox) = (tx.run(sessions).await?, tx.run(inbox).await?);
+        let (mut ended, inbox) = (tx.run(sessions).await?, tx.run(inbox).await?);
+        for statement in [include_str!("sql/prune_deliveries.sql"), include_str!("sql/prune_problems.sql")] {
+            ended += tx.run(sqlx::query(statement).bind(bound).bind(limit)).await?;
+        }
         let (runs, gaps) = (tx.run(runs).await?, tx.run(gaps).await?);
         let (jobs, forgotten) = purge::prune_jobs(&mut tx, before.history, limit).await?;
         let pruned = Pruned { runs, gaps, audit: tx.run(audit).await?, answers: tx.run(answers).await?, jobs, inbox };

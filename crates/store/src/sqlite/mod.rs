@@ -7,6 +7,7 @@
 //! Batches go in as one JSON array each. Wake-ups reach the loops of this process only; others poll.
 
 mod access;
+mod alerts;
 mod audit;
 mod awaited_commits;
 pub(crate) mod backup;

@@ -23,6 +23,11 @@ CREATE TABLE everbell_active_runs (
 CREATE INDEX everbell_active_runs_canceled on everbell_active_runs (cancel_by) where cancel_by is not null;
 CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id);
 CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, priority, available_at) where status = 'pending';
+CREATE TABLE everbell_alert_state (
+  id         integer primary key check (id = 1),
+  generation integer not null,
+  looked_at  integer
+) strict;
 CREATE TABLE everbell_apps (
   source   text not null check (source in ('api', 'config', 'code')),
   app      text not null,
@@ -45,6 +50,27 @@ CREATE TABLE everbell_clock (
   id         integer primary key check (id = 1),
   trusted_at integer not null
 ) strict;
+CREATE TABLE everbell_deliveries (
+  id              blob primary key not null,
+  problem_id      blob,
+  rule            text,
+  channel         text not null,
+  change          text not null,
+  message         text not null,
+  created_at      integer not null,
+  available_at    integer not null,
+  status          text not null check (status in ('pending', 'delivered', 'dead')),
+  attempt         integer not null check (attempt >= 0),
+  next_attempt_at integer not null,
+  lease_until     integer,
+  error           text,
+  ended_at        integer,
+  check ((status = 'pending') = (ended_at is null)),
+  check ((problem_id is null) = (rule is null))
+) strict;
+CREATE INDEX everbell_deliveries_ended on everbell_deliveries (ended_at) where ended_at is not null;
+CREATE INDEX everbell_deliveries_pending on everbell_deliveries (next_attempt_at, id) where status = 'pending';
+CREATE INDEX everbell_deliveries_problem on everbell_deliveries (problem_id, id) where problem_id is not null;
 CREATE TABLE everbell_gaps (
   id            blob primary key not null,
   job_id        blob not null,
@@ -207,6 +233,19 @@ CREATE TABLE everbell_outcomes (
   check ((status = 'succeeded') = (failure_code is null))
 ) strict;
 CREATE INDEX everbell_outcomes_bad on everbell_outcomes (run_id) where status <> 'succeeded';
+CREATE TABLE everbell_problems (
+  id        blob primary key not null,
+  kind      text not null,
+  job_key   text not null,
+  opened_at integer not null,
+  closed_at integer,
+  -- in JSON: cause, rules that were told, acknowledgement, mute
+  state     text not null,
+  check (closed_at >= opened_at)
+) strict;
+CREATE INDEX everbell_problems_closed on everbell_problems (closed_at) where closed_at is not null;
+CREATE INDEX everbell_problems_job on everbell_problems (job_key, id);
+CREATE UNIQUE INDEX everbell_problems_open on everbell_problems (kind, job_key) where closed_at is null;
 CREATE TABLE everbell_requests (
   key         text primary key not null,
   fingerprint blob not null,

@@ -10,7 +10,7 @@ use everbell_http::problem::Problem;
 use everbell_wire::form::Field;
 
 /// The kinds of objects.
-const KINDS: [&str; 7] = ["job", "run", "org", "token", "instance", "session", "route"];
+const KINDS: [&str; 9] = ["job", "run", "org", "token", "instance", "session", "route", "problem", "channel"];
 
 /// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = audit::LIST;

@@ -11,6 +11,7 @@ pub(super) mod job_form;
 pub(super) mod jobs;
 pub(super) mod orgs;
 pub(super) mod overview;
+pub(super) mod problems;
 pub(super) mod run;
 pub(super) mod runs;
 pub(super) mod settings;

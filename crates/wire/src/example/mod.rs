@@ -5,6 +5,7 @@
 
 mod cluster;
 mod jobs;
+mod notify;
 mod orgs;
 mod runs;
 

@@ -57,6 +57,9 @@ fn examples_read_back() {
     check::<NewToken>();
     check::<Session>();
     check::<EndedSessions>();
+    check::<JobProblem>();
+    check::<NotifyChannel>();
+    check::<NotifyDelivery>();
     check::<ProblemKind>();
     for job in [created_job(), updated_job(), retired_job(), rescheduled_job(), restored_job(), skipped_job()] {
         assert!(!serde_json::to_string(&job).unwrap().contains("1970-01-01"));

@@ -1,12 +1,17 @@
 //! `docs/configuration.md` and `everbell.example.toml` say what the code does.
 
 use super::super::fields::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET, SECTIONS, TEMPLATE, defaults};
+use super::super::notify_fields::{NOTIFY_COMMAND, RULE, SLACK, WEBHOOK};
 use super::super::variables::VARIABLES;
 use super::*;
 use everbell_wire::form::{Field, Kind as Form, job};
 
 const PAGE: &str = include_str!("../../../../../docs/configuration.md");
 const EXAMPLE: &str = include_str!("../../../../../everbell.example.toml");
+
+/// The keys of all kinds of blocks.
+const BLOCKS: [&[Field]; 9] =
+    [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB, TEMPLATE, WEBHOOK, SLACK, NOTIFY_COMMAND, RULE];
 
 fn snake(name: &str) -> String {
     Naming::Snake.spell(name).into_owned()
@@ -74,7 +79,7 @@ fn block_rows(fields: &[Field], within: &str) -> Vec<String> {
 #[test]
 fn every_key_is_documented_as_it_is() {
     let mut rows = section_rows();
-    for fields in [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB, TEMPLATE] {
+    for fields in BLOCKS {
         rows.extend(block_rows(fields, ""));
     }
     rows.extend(VARIABLES.iter().map(|variable| format!("| `{}` | {} |", variable.name, variable.doc)));
@@ -96,7 +101,7 @@ fn the_example_is_valid_and_has_every_key() {
             assert!(has(&name) || name.ends_with("_token"), "{}.{name}", section.name);
         }
     }
-    for fields in [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB, TEMPLATE] {
+    for fields in BLOCKS {
         for name in fields.iter().map(|field| snake(field.name)) {
             assert!(has(&name) || inline(&name), "{name}");
         }

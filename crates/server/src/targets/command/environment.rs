@@ -30,16 +30,22 @@ const ABOUT: [&str; 12] = [
 
 /// All variables: of the server, of the settings, of the run. A later one counts.
 pub(super) fn environment(settings: &CommandSettings, run: &Run) -> BTreeMap<String, OsString> {
-    let passed = PASSED.into_iter().chain(settings.pass_env.iter().map(String::as_str));
-    let passed = passed.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
-    let given = settings.env.iter().map(|(name, value)| (name.clone(), value.reveal().into()));
+    let passed = passed_environment(settings);
     let about = ABOUT.into_iter().zip(values(run));
     let about = about.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
     // As OpenTelemetry says for processes. A setting of these names is allowed: the trace of the run counts.
     let (parent, state) = trace_of(run);
     let trace = [("TRACEPARENT", Some(parent)), ("TRACESTATE", state)];
     let trace = trace.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
-    passed.chain(given).chain(about).chain(trace).collect()
+    passed.into_iter().chain(about).chain(trace).collect()
+}
+
+/// The variables of the server and of the settings.
+pub(crate) fn passed_environment(settings: &CommandSettings) -> BTreeMap<String, OsString> {
+    let passed = PASSED.into_iter().chain(settings.pass_env.iter().map(String::as_str));
+    let passed = passed.filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+    let given = settings.env.iter().map(|(name, value)| (name.clone(), value.reveal().into()));
+    passed.chain(given).collect()
 }
 
 /// In the order of [`ABOUT`]. What a run does not have is not set.

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, Command};
 
+pub(crate) use self::environment::passed_environment;
 use self::environment::{environment, name_problem};
 use self::failure::{MAX_LAST_LINE_BYTES, failed, no_identity, not_started, unknown_end};
 use self::group::Group;
@@ -49,7 +50,7 @@ pub(super) fn action(settings: &CommandSettings, supervisor: &Supervisor) -> Res
 }
 
 /// Everything that is wrong with the settings. A program that does not exist is found out when a run begins.
-pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
+pub(crate) fn problems(settings: &CommandSettings) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     if settings.argv.first().is_none_or(String::is_empty) {
         problems.push(("argv", "must begin with a program".to_owned()));
@@ -73,6 +74,19 @@ pub(super) fn problems(settings: &CommandSettings) -> Vec<Problem> {
         problems.push(("success", format!("must be exit codes from 0 to 255, not {code}")));
     }
     problems
+}
+
+/// Makes a program run as the user of the settings, or says why that cannot be.
+pub(crate) fn run_as(settings: &CommandSettings, command: &mut Command) -> Result<(), String> {
+    if let Some(identity) = Identity::resolve(settings)? {
+        identity.apply(settings, command);
+    }
+    Ok(())
+}
+
+/// Hides the secrets of the settings in what a program printed.
+pub(crate) fn redact(settings: &CommandSettings, printed: &[u8], whole: bool) -> Vec<u8> {
+    Redactor::for_command(settings).redact(printed, whole)
 }
 
 /// A program that can be run.

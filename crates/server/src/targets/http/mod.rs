@@ -20,7 +20,7 @@ mod signature;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::{Action, FailureCode, IntoOutcome, Run, RunError};
+use everbell::{Action, FailureCode, IntoOutcome, Run, RunError, Timestamp};
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder, Request};
 use rustls::crypto::{CryptoProvider, ring};
@@ -38,7 +38,7 @@ const MAX_IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// A URL that can be called.
 #[derive(Debug)]
-pub(super) struct Http {
+pub(crate) struct Http {
     client: Client,
     checked: Checked,
     redactor: Redactor,
@@ -56,7 +56,7 @@ pub(super) fn action(settings: &HttpSettings, metrics: &Metrics) -> Result<Actio
 
 impl Http {
     /// Reads the settings and the certificates that they name.
-    pub(super) fn new(settings: &HttpSettings) -> Result<Http, Vec<Problem>> {
+    pub(crate) fn new(settings: &HttpSettings) -> Result<Http, Vec<Problem>> {
         let checked = checked::check(settings)?;
         let client = client(&checked).map_err(|error| {
             let field = if settings.ca_file.is_some() { "ca_file" } else { "url" };
@@ -81,6 +81,22 @@ impl Http {
         debug!(run = %run.id(), status = answer.status.as_u16(), "{origin} answered");
         run.write_output(&answer.body);
         answer.judge(success, origin, run.started_at())
+    }
+
+    /// Sends a message that is about no run, signed like a call for one. The error is for people, and names no secret.
+    pub(crate) async fn send(
+        &self,
+        id: &str,
+        at: Timestamp,
+        about: &[(&'static str, String)],
+        body: Vec<u8>,
+    ) -> Result<(), String> {
+        let Checked { timeout, success, origin, .. } = &self.checked;
+        let request = request::message(&self.checked, id, at.as_second(), about, body);
+        let answer = tokio::time::timeout(*timeout, self.exchange(request)).await;
+        let answer = answer.map_err(|_| failure::timed_out(origin, *timeout).message().to_owned())?;
+        let answer = answer.map_err(|error| failure::unreachable(origin, &error).message().to_owned())?;
+        answer.judge(success, origin, at).map(drop).map_err(|error| error.message().to_owned())
     }
 
     async fn exchange(&self, request: Request) -> Result<BoundedResponse, reqwest::Error> {

@@ -63,6 +63,30 @@ pub(super) fn request(checked: &Checked, run: &Run) -> Result<Request, RunError>
     Ok(request)
 }
 
+/// The call for a message that is about no run.
+pub(super) fn message(
+    checked: &Checked,
+    id: &str,
+    timestamp: i64,
+    about: &[(&'static str, String)],
+    body: Vec<u8>,
+) -> Request {
+    let mut request = Request::new(checked.method.clone(), checked.url.clone());
+    let mut headers = checked.headers.clone();
+    for (name, value) in about {
+        put(&mut headers, name, value);
+    }
+    put(&mut headers, "webhook-id", id);
+    put(&mut headers, "webhook-timestamp", &timestamp.to_string());
+    if let Some(signature) = sign(&checked.keys, id, timestamp, &body) {
+        put(&mut headers, "webhook-signature", &signature);
+    }
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    *request.body_mut() = Some(Body::from(body));
+    *request.headers_mut() = headers;
+    request
+}
+
 /// Servers and proxies refuse, drop or misread the body of any other method.
 fn has_body(method: &Method) -> bool {
     [Method::POST, Method::PUT, Method::PATCH].contains(method)

@@ -39,6 +39,7 @@ fn the_document_is_whole() {
 
 /// The first words of operation ids.
 const VERBS: &[&str] = &[
+    "acknowledge",
     "apply",
     "cancel",
     "check",
@@ -51,6 +52,7 @@ const VERBS: &[&str] = &[
     "get",
     "import",
     "list",
+    "mute",
     "open",
     "pause",
     "preview",
@@ -68,8 +70,10 @@ const VERBS: &[&str] = &[
     "skip",
     "stop",
     "stream",
+    "test",
     "try",
     "undrain",
+    "unmute",
     "update",
 ];
 
@@ -84,7 +88,7 @@ fn operation_ids_read_as_methods() {
         assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{name}: {id}");
         assert!(ids.insert(id), "{name}: {id} is taken");
     }
-    assert_eq!(ids.len(), 73);
+    assert_eq!(ids.len(), 80);
     for id in ["listJobs", "createJob", "getJob", "updateJob", "retireJob", "runJobNow", "listRuns", "previewCron"] {
         assert!(ids.contains(id), "{id}");
     }

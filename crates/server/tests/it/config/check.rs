@@ -100,7 +100,11 @@ fn the_example_is_valid_wherever_it_is_read() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../everbell.example.toml");
     let ran = Folder::new("example").run(&["check", "--config", example]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    assert!(ran.stdout.starts_with(&format!("ok: {example}: 3 targets, 3 jobs\n")), "{}", ran.stdout);
+    assert!(
+        ran.stdout.starts_with(&format!("ok: {example}: 3 targets, 3 jobs, 2 channels, 2 rules\n")),
+        "{}",
+        ran.stdout
+    );
 }
 
 const BAD: &str = r#"[server]

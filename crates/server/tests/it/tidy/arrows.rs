@@ -54,7 +54,7 @@ const LAYERS: [Layer; 11] = [
         modules: &["connection", "output", "online", "times", "words"],
         above: &["jobs", "runs", "orgs", "doctor", "next", "tokens", "sessions"],
     },
-    Layer { krate: "server", modules: &["config", "targets"], above: &["serve", "commands"] },
+    Layer { krate: "server", modules: &["config", "notify", "targets"], above: &["serve", "commands"] },
 ];
 
 /// Complains about dependencies that point the wrong way.

@@ -9,7 +9,7 @@ mod versions;
 use askama::Template;
 use everbell::{JobStatus, RunFilter, RunRecord};
 use everbell_core::Zone;
-use everbell_core::store::{AuditEntry, Page, PageRequest};
+use everbell_core::store::{AuditEntry, Page, PageRequest, ProblemFilter};
 
 use self::about::About;
 pub(crate) use self::about::declared;
@@ -48,6 +48,8 @@ struct JobPage {
     about: About,
     /// The target of an active job, if no live instance serves it.
     unserved: Option<String>,
+    /// Its open problems: kind and reason.
+    problems: Vec<(&'static str, String)>,
     history: Option<HistoryCharts>,
     recent: Vec<Row>,
     upcoming: Vec<UpcomingFire>,
@@ -83,7 +85,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let whose = slots::asked(&request, &subject, &asked_org).await?;
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = request.jobs();
-    let (frame, served, versions, gaps, audit, explanation, history, recent) = tokio::join!(
+    let (frame, served, versions, gaps, audit, explanation, history, recent, problems) = tokio::join!(
         request.frame(Section::Jobs, subject.key.clone()),
         request.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
@@ -92,11 +94,13 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         slots::explain(&request, &subject, &whose, at),
         history::HistoryData::load(&request, &subject),
         recent(&request, &subject),
+        problems(&request, &subject),
     );
     let (versions, fires) = (versions?, subject.status() == JobStatus::Active);
     let page = JobPage {
         about: About::new(&subject, &clock),
         unserved: (fires && !served?).then(|| subject.definition().target.to_string()),
+        problems: problems?,
         history: history?.map(|data| data.draw(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::new(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
         upcoming: upcoming::fires(&subject, &clock, count as usize),
@@ -115,6 +119,17 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         subject,
     };
     UiResponse::page(&page)
+}
+
+/// Loads the open problems; none if the role may not read runs.
+async fn problems(request: &UiRequest, subject: &Subject) -> Result<Vec<(&'static str, String)>, Problem> {
+    if !request.may_read_runs() {
+        return Ok(Vec::new());
+    }
+    let key = subject.row.job.definition.key.clone();
+    let filter = ProblemFilter { open: Some(true), job: Some(key), ..ProblemFilter::default() };
+    let page = request.app.bell.store().list_problems(&filter, &PageRequest::default()).await?;
+    Ok(page.items.into_iter().map(|problem| (problem.kind.summary(), problem.reason)).collect())
 }
 
 /// Loads the newest runs with their time zones; none if the role may not read runs.

@@ -1,0 +1,199 @@
+//! [`decide`]: which problems open, go on and close, and who is told.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::find::Finding;
+use super::rule::later;
+use super::{Change, JobFacts, Kind, NotifiedRule, Problem, Rule};
+use crate::ids::{JobKey, alert_id};
+use crate::json::storable_text;
+
+/// The longest reason that a problem keeps.
+const MAX_REASON_BYTES: usize = 2_000;
+
+/// Changes of problems, and messages about them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Problems that are new or changed.
+    pub problems: Vec<Problem>,
+    /// Messages, in the order in which they happened.
+    pub notices: Vec<Notice>,
+}
+
+/// A message that has to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The id of its delivery.
+    pub id: Uuid,
+    /// The problem as it is now.
+    pub problem: Problem,
+    /// The rule that wants it.
+    pub rule: String,
+    /// The channel that gets it.
+    pub channel: String,
+    /// The change of the problem.
+    pub change: Change,
+    /// When it may be sent.
+    pub available_at: Timestamp,
+}
+
+/// Decides about the jobs that there are facts of. Problems of other jobs stay as they are, except for those in `gone`,
+/// which do not exist any more.
+///
+/// `problems` are all that are open, and those that closed lately: since the news in the facts began.
+pub fn decide(rules: &[Rule], facts: &[JobFacts], gone: &[JobKey], problems: &[Problem], now: Timestamp) -> Decision {
+    let mut decision = Decision::default();
+    let mut known: BTreeMap<(Kind, &JobKey), Vec<&Problem>> = BTreeMap::new();
+    for problem in problems {
+        known.entry((problem.kind, &problem.job)).or_default().push(problem);
+    }
+    for job in facts {
+        for kind in Kind::ALL {
+            let own = known.get(&(*kind, &job.job.definition.key)).map_or(&[][..], Vec::as_slice);
+            judge(rules, job, *kind, own, now, &mut decision);
+        }
+    }
+    for problem in problems.iter().filter(|problem| problem.is_open() && gone.contains(&problem.job)) {
+        let mut problem = problem.clone();
+        close(&mut problem, "the job was deleted".to_owned(), rules, now, &mut decision);
+        decision.problems.push(problem);
+    }
+    decision
+}
+
+/// Decides about one kind of problem of one job. `own` are the problems of that kind that it has or had.
+fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Timestamp, decision: &mut Decision) {
+    let definition = &facts.job.definition;
+    let covering: Vec<&Rule> =
+        rules.iter().filter(|rule| rule.covers(kind, &definition.key, &definition.labels)).collect();
+    let open = own.iter().copied().find(|problem| problem.is_open());
+    let found: Vec<(&Rule, Finding)> =
+        covering.iter().filter_map(|rule| Some((*rule, facts.find(kind, rule, open, now)?))).collect();
+    match (open, found.first()) {
+        (None, Some((_, finding))) => {
+            let mut problem = opened(kind, &definition.key, finding, now);
+            notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
+            decision.problems.push(problem);
+        }
+        (Some(before), Some((_, finding))) => {
+            let mut problem = before.clone();
+            refresh(&mut problem, finding);
+            notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
+            if problem != *before {
+                decision.problems.push(problem);
+            }
+        }
+        (Some(before), None) => {
+            let mut problem = before.clone();
+            // The end covers what came until then, so that it is no news at the next look.
+            problem.mark_at = facts.newest_event(kind).map_or(problem.mark_at, |at| at.max(problem.mark_at));
+            let because =
+                if covering.is_empty() { "no rule covers it any more".to_owned() } else { facts.recovery(kind) };
+            close(&mut problem, because, rules, now, decision);
+            decision.problems.push(problem);
+        }
+        (None, None) => {
+            let known = own.iter().map(|problem| problem.mark_at).max();
+            let found: Vec<(&Rule, Finding)> =
+                covering.iter().filter_map(|rule| Some((*rule, facts.blip(kind, rule, known)?))).collect();
+            let Some((_, finding)) = found.first() else { return };
+            let mut problem = opened(kind, &definition.key, finding, now);
+            notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
+            close(&mut problem, facts.recovery(kind), rules, now, decision);
+            decision.problems.push(problem);
+        }
+    }
+}
+
+fn opened(kind: Kind, job: &JobKey, finding: &Finding, now: Timestamp) -> Problem {
+    Problem {
+        id: alert_id(&[b"problem", kind.as_str().as_bytes(), job.as_str().as_bytes()], now, 0),
+        kind,
+        job: job.clone(),
+        opened_at: now,
+        closed_at: None,
+        closed_because: None,
+        since: finding.since,
+        mark_at: finding.mark_at,
+        count: finding.count,
+        reason: storable_text(&finding.reason, MAX_REASON_BYTES),
+        run: finding.run,
+        told: Vec::new(),
+        acknowledged: None,
+        muted: None,
+    }
+}
+
+/// Takes over what is new. When it began stays.
+fn refresh(problem: &mut Problem, finding: &Finding) {
+    problem.mark_at = problem.mark_at.max(finding.mark_at);
+    problem.count = finding.count;
+    problem.reason = storable_text(&finding.reason, MAX_REASON_BYTES);
+    problem.run = finding.run.or(problem.run);
+}
+
+/// Tells the rules that do not know of an open problem, and reminds the others when it is time.
+fn notify_rules<'a>(
+    problem: &mut Problem,
+    rules: impl Iterator<Item = &'a Rule>,
+    now: Timestamp,
+    decision: &mut Decision,
+) {
+    if problem.is_muted(now) {
+        return;
+    }
+    for rule in rules {
+        let sends_at = rule.sends_at(now);
+        match problem.told.iter().position(|told| told.rule == rule.name) {
+            None => {
+                problem.told.push(NotifiedRule { rule: rule.name.clone(), at: now });
+                write(problem, rule, Change::Opened, now, sends_at, decision);
+            }
+            Some(known) => {
+                let due = rule.remind.map(|remind| later(problem.told[known].at, remind));
+                // A reminder waits for the end of quiet hours by itself: it is decided again then.
+                let is_due = due.is_some_and(|due| due <= now) && sends_at == now;
+                if is_due && problem.acknowledged.is_none() {
+                    problem.told[known].at = now;
+                    write(problem, rule, Change::Reminded, now, sends_at, decision);
+                }
+            }
+        }
+    }
+}
+
+/// Ends a problem, and tells the rules that know of it and want to know.
+fn close(problem: &mut Problem, because: String, rules: &[Rule], now: Timestamp, decision: &mut Decision) {
+    // A clock that was set back ends nothing before it began.
+    problem.closed_at = Some(now.max(problem.opened_at));
+    problem.closed_because = Some(because);
+    let knows = |rule: &&Rule| rule.recovered && problem.told.iter().any(|told| told.rule == rule.name);
+    let wanting: Vec<&Rule> = rules.iter().filter(knows).collect();
+    for rule in wanting {
+        write(problem, rule, Change::Recovered, now, rule.sends_at(now), decision);
+    }
+}
+
+/// Adds a message for each channel of a rule. A channel that several rules name gets one.
+fn write(problem: &Problem, rule: &Rule, change: Change, now: Timestamp, at: Timestamp, decision: &mut Decision) {
+    for channel in &rule.to {
+        let is_same =
+            |notice: &Notice| notice.problem.id == problem.id && notice.channel == *channel && notice.change == change;
+        if decision.notices.iter().any(is_same) {
+            continue;
+        }
+        let parts = [problem.id.as_bytes(), rule.name.as_bytes(), channel.as_bytes(), change.as_str().as_bytes()];
+        decision.notices.push(Notice {
+            // Sorts openings before ends of the same moment.
+            id: alert_id(&parts, now, change as u8),
+            problem: problem.clone(),
+            rule: rule.name.clone(),
+            channel: channel.clone(),
+            change,
+            available_at: at,
+        });
+    }
+}

@@ -1,0 +1,188 @@
+//! Facts about jobs, and whether they are a problem for a rule.
+
+use jiff::Timestamp;
+
+use super::{Kind, Problem, Rule};
+use crate::ids::RunId;
+use crate::job::{Job, JobStatus};
+
+/// The actor of pauses that everbell makes itself.
+const EVERBELL: &str = "everbell";
+
+/// Everything that a decision needs to know about a job.
+#[derive(Clone, Debug)]
+pub struct JobFacts {
+    /// Its current version, or the last one if it is retired, and its state.
+    pub job: Job,
+    /// Its newest failed run.
+    pub last_failure: Option<FailureFact>,
+    /// When a run of it last succeeded. Only asked for jobs with a rule about [`Kind::NoSuccess`].
+    pub last_success_at: Option<Timestamp>,
+    /// Slots that were missed lately.
+    pub missed: Option<MissedFact>,
+    /// The time of its newest run that was not skipped by an operator: its slot, or when it was asked for.
+    pub last_run_at: Option<Timestamp>,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailureFact {
+    /// The run.
+    pub run: RunId,
+    /// When it ended.
+    pub at: Timestamp,
+    /// The code and the message of its failure.
+    pub reason: String,
+    /// Whether it ended since the last look, so that it counts even if a success followed.
+    pub is_news: bool,
+}
+
+/// Slots that got no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissedFact {
+    /// The first of them.
+    pub first_at: Timestamp,
+    /// The last of them.
+    pub last_at: Timestamp,
+    /// How many.
+    pub slots: u64,
+}
+
+/// The facts behind a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub(super) since: Timestamp,
+    pub(super) mark_at: Timestamp,
+    pub(super) count: u64,
+    pub(super) reason: String,
+    pub(super) run: Option<RunId>,
+}
+
+impl JobFacts {
+    /// Returns the problem that a rule has with the job now. `known` is the newest event of that kind which a problem
+    /// covered already, and `open` the problem that is open.
+    pub(super) fn find(&self, kind: Kind, rule: &Rule, open: Option<&Problem>, now: Timestamp) -> Option<Finding> {
+        let state = &self.job.state;
+        if state.status == JobStatus::Retired {
+            return None;
+        }
+        match kind {
+            Kind::Failed => (state.consecutive_failures >= rule.after).then(|| self.failing(now)),
+            Kind::NoSuccess => self.overdue(rule, now),
+            Kind::JobError => {
+                let error = state.error.as_ref().filter(|_| state.status == JobStatus::Active)?;
+                Some(simple(state.updated_at, error.clone()))
+            }
+            Kind::AutoPaused => {
+                let pause = state.pause.as_ref().filter(|pause| pause.by == EVERBELL)?;
+                Some(simple(pause.at, pause.reason.clone()))
+            }
+            Kind::Missed => self.still_missed(open),
+        }
+    }
+
+    fn failing(&self, now: Timestamp) -> Finding {
+        let count = u64::from(self.job.state.consecutive_failures);
+        match &self.last_failure {
+            Some(failure) => Finding { count, ..failure.finding() },
+            // Its runs were deleted by now.
+            None => Finding { since: now, mark_at: now, count, reason: "the last run failed".to_owned(), run: None },
+        }
+    }
+
+    fn overdue(&self, rule: &Rule, now: Timestamp) -> Option<Finding> {
+        let (definition, state) = (&self.job.definition, &self.job.state);
+        if state.status != JobStatus::Active || state.error.is_some() {
+            return None;
+        }
+        let spec = definition.spec.as_ref().ok()?;
+        // A pause, a resumption and an edit change the state: the job is expected to succeed from then on.
+        let from = definition.created_at.max(state.updated_at);
+        let deadline = rule.deadline.as_ref()?.missed(spec, from, self.last_success_at, now)?;
+        let reason = match self.last_success_at {
+            Some(success) => format!("the last success was at {success}, and another one was due by {deadline}"),
+            None => format!("it has not succeeded yet, and a success was due by {deadline}"),
+        };
+        Some(Finding { run: self.last_failure.as_ref().map(|failure| failure.run), ..simple(deadline, reason) })
+    }
+
+    /// Missed slots are a problem until a later run.
+    fn still_missed(&self, open: Option<&Problem>) -> Option<Finding> {
+        let has_run_since = |mark: Timestamp| self.last_run_at.is_some_and(|at| at > mark);
+        let known = open.map(|problem| problem.mark_at);
+        match &self.missed {
+            Some(missed) if known.is_none_or(|known| missed.last_at >= known) => {
+                Some(missed.finding()).filter(|finding| !has_run_since(finding.mark_at))
+            }
+            _ => {
+                let open = open.filter(|problem| !has_run_since(problem.mark_at))?;
+                Some(Finding {
+                    since: open.since,
+                    mark_at: open.mark_at,
+                    count: open.count,
+                    reason: open.reason.clone(),
+                    run: None,
+                })
+            }
+        }
+    }
+
+    /// Returns trouble that began and ended since the last look, which no problem covers: its newest event is later than
+    /// `known`.
+    pub(super) fn blip(&self, kind: Kind, rule: &Rule, known: Option<Timestamp>) -> Option<Finding> {
+        if self.job.state.status == JobStatus::Retired {
+            return None;
+        }
+        let finding = match kind {
+            // How many failed in a row is not known any more.
+            Kind::Failed if rule.after == 1 => self.last_failure.as_ref().filter(|failure| failure.is_news)?.finding(),
+            Kind::Missed => self.missed.as_ref()?.finding(),
+            _ => return None,
+        };
+        Some(finding).filter(|finding| known.is_none_or(|known| finding.mark_at > known))
+    }
+
+    /// Returns the newest event of a kind, which a problem that closes covers too.
+    pub(super) fn newest_event(&self, kind: Kind) -> Option<Timestamp> {
+        match kind {
+            Kind::Failed => self.last_failure.as_ref().map(|failure| failure.at),
+            Kind::Missed => self.missed.as_ref().map(|missed| missed.last_at),
+            Kind::NoSuccess | Kind::JobError | Kind::AutoPaused => None,
+        }
+    }
+
+    /// Why a problem is over.
+    pub(super) fn recovery(&self, kind: Kind) -> String {
+        let state = &self.job.state;
+        let text = match (kind, state.status) {
+            (_, JobStatus::Retired) => "the job is retired",
+            (Kind::NoSuccess | Kind::JobError, JobStatus::Paused) => "the job is paused",
+            (Kind::NoSuccess, _) if state.error.is_some() => "the job cannot fire",
+            (Kind::Failed | Kind::NoSuccess, _) => "a run succeeded",
+            (Kind::JobError, _) => "its schedule works again",
+            (Kind::AutoPaused, _) => "the job was resumed",
+            (Kind::Missed, _) => "the job ran again",
+        };
+        text.to_owned()
+    }
+}
+
+impl FailureFact {
+    fn finding(&self) -> Finding {
+        Finding { since: self.at, mark_at: self.at, count: 1, reason: self.reason.clone(), run: Some(self.run) }
+    }
+}
+
+impl MissedFact {
+    fn finding(&self) -> Finding {
+        let reason = match self.slots {
+            1 => format!("the slot of {} got no run", self.first_at),
+            slots => format!("{slots} slots from {} to {} got no run", self.first_at, self.last_at),
+        };
+        Finding { since: self.first_at, mark_at: self.last_at, count: self.slots, reason, run: None }
+    }
+}
+
+fn simple(since: Timestamp, reason: String) -> Finding {
+    Finding { since, mark_at: since, count: 1, reason, run: None }
+}

@@ -1,0 +1,243 @@
+//! Problems and who is notified of them: what opens a problem, what closes it, and which messages follow.
+//!
+//! A problem is a state, not an event: a [`Kind`] and a job. It opens when the condition of a [`Rule`] holds, and closes
+//! when it holds for none. A message follows each change of that state, and nothing else:
+//!
+//! ```text
+//!              condition holds                      condition is over
+//!   (nothing) ────────────────► open ─────────────────────────────────► closed
+//!                 opened          │ ▲                  recovered
+//!                                 └─┘ reminded, every `remind`, unless acknowledged or muted
+//! ```
+//!
+//! [`decide`] is the only place that decides any of this. It is a function of the rules, the [`JobFacts`], the problems
+//! so far and the time, so instances that see the same decide the same, with the same ids.
+//!
+//! - **Nothing is told twice.** A problem remembers which rules were told of it ([`NotifiedRule`]).
+//! - **Quiet hours delay and never lose.** A message that falls into them is written at once, to be sent at their end.
+//! - **Silence has an author.** A mute keeps openings and reminders back. The end of a problem is told to everyone who was
+//!   told of its beginning, muted or not: else a pager would ring for ever.
+//! - **Short trouble counts.** A failure that was followed by a success before anybody looked opens a problem and closes
+//!   it at once.
+
+mod decide;
+mod delivery;
+mod find;
+mod rule;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+pub use decide::{Decision, Notice, decide};
+pub use delivery::{
+    DELIVERY_LEASE, Delivery, DeliveryEnd, DeliveryStatus, MAX_DELIVERY_AGE, NewDelivery, next_attempt_at,
+    test_delivery_id,
+};
+pub use find::{FailureFact, JobFacts, MissedFact};
+pub use rule::{Deadline, QuietHours, Rule, RuleScope};
+
+use crate::ids::{Invalid, JobKey, RunId};
+
+/// The kinds of problems that a job can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Its runs fail, a number of times in a row.
+    Failed,
+    /// It did not succeed by a local time, or within a duration.
+    NoSuccess,
+    /// Its schedule cannot be used: the job is errored.
+    JobError,
+    /// Everbell paused it, after too many failures or because its handler asked for that.
+    AutoPaused,
+    /// Slots passed without a run, and nothing makes up for them.
+    Missed,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: &[Kind] = &[Kind::Failed, Kind::NoSuccess, Kind::JobError, Kind::AutoPaused, Kind::Missed];
+
+    /// The word in the API, the configuration and the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Failed => "failed",
+            Kind::NoSuccess => "no_success",
+            Kind::JobError => "job_error",
+            Kind::AutoPaused => "auto_paused",
+            Kind::Missed => "missed",
+        }
+    }
+
+    /// The state of the job in a few words, as the subject of a message.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Kind::Failed => "is failing",
+            Kind::NoSuccess => "has not succeeded in time",
+            Kind::JobError => "cannot fire",
+            Kind::AutoPaused => "was paused automatically",
+            Kind::Missed => "missed its schedule",
+        }
+    }
+}
+
+/// The change of a problem that a message is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Change {
+    /// It began.
+    Opened,
+    /// It goes on.
+    Reminded,
+    /// It is over.
+    Recovered,
+    /// There is none: an operator tests a channel.
+    Test,
+}
+
+impl Change {
+    /// All of them.
+    pub const ALL: &[Change] = &[Change::Opened, Change::Reminded, Change::Recovered, Change::Test];
+
+    /// The word in the API, in messages and in the database.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Change::Opened => "opened",
+            Change::Reminded => "reminded",
+            Change::Recovered => "recovered",
+            Change::Test => "test",
+        }
+    }
+}
+
+/// Something that is wrong with a job, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Time-ordered, from kind, job and opening time.
+    pub id: Uuid,
+    /// Its kind.
+    pub kind: Kind,
+    /// The job, all versions of it.
+    pub job: JobKey,
+    /// When it was noticed.
+    pub opened_at: Timestamp,
+    /// When it was over; `None` while it is open.
+    pub closed_at: Option<Timestamp>,
+    /// Why it was over.
+    pub closed_because: Option<String>,
+    /// When the trouble itself began: the first failure that was seen, the deadline, the missed slot.
+    pub since: Timestamp,
+    /// The newest event that it covers, such as the end of the last failed run.
+    pub mark_at: Timestamp,
+    /// Failures in a row, missed slots; 1 where there is nothing to count.
+    pub count: u64,
+    /// The cause, for people.
+    pub reason: String,
+    /// The run that failed last.
+    pub run: Option<RunId>,
+    /// The rules that were told, and when they were last.
+    pub told: Vec<NotifiedRule>,
+    /// The operator who takes care of it: no reminders follow.
+    pub acknowledged: Option<Note>,
+    /// The operator who silenced it, and until when.
+    pub muted: Option<Mute>,
+}
+
+/// A rule that was told of a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotifiedRule {
+    /// The name of the rule.
+    pub rule: String,
+    /// When it was told, or reminded, last.
+    pub at: Timestamp,
+}
+
+/// The author, time and reason of an action on a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// The actor.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// The reason, if one was given.
+    pub reason: Option<String>,
+}
+
+/// A silence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mute {
+    /// The author, time and reason.
+    pub note: Note,
+    /// When it ends by itself; `None` lasts as long as the problem.
+    pub until: Option<Timestamp>,
+}
+
+/// An action of an operator on a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProblemChange {
+    /// Takes care of it.
+    Acknowledge(Note),
+    /// Silences it.
+    Mute(Mute),
+    /// Ends the silence.
+    Unmute,
+}
+
+impl Problem {
+    /// Whether it is still there.
+    pub fn is_open(&self) -> bool {
+        self.closed_at.is_none()
+    }
+
+    /// Whether an operator silenced it.
+    pub fn is_muted(&self, now: Timestamp) -> bool {
+        self.muted.as_ref().is_some_and(|mute| mute.until.is_none_or(|until| until > now))
+    }
+
+    /// Returns the problem after the action of an operator at `now`, or why the action makes no sense.
+    pub fn changed(&self, change: &ProblemChange, now: Timestamp) -> Result<Problem, Invalid> {
+        let mut problem = self.clone();
+        if let Some(closed_at) = self.closed_at {
+            return Err(Invalid::new(
+                "problem",
+                format!("is closed since {closed_at}: there is nothing to do about it"),
+            ));
+        }
+        match change {
+            ProblemChange::Acknowledge(note) => problem.acknowledged = Some(note.clone()),
+            ProblemChange::Mute(mute) => {
+                if mute.until.is_some_and(|until| until <= now) {
+                    return Err(Invalid::new("until", format!("must be after the current time, {now}")));
+                }
+                problem.muted = Some(mute.clone());
+            }
+            ProblemChange::Unmute => {
+                if !self.is_muted(now) {
+                    return Err(Invalid::new("problem", "is not muted"));
+                }
+                problem.muted = None;
+            }
+        }
+        Ok(problem)
+    }
+}
+
+/// Problems as the store knows them, for the next decision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Alerts {
+    /// Grows with each write. A decision names the one that it was made from.
+    pub generation: u64,
+    /// How far the last decision looked; `None` before the first.
+    pub looked_at: Option<Timestamp>,
+    /// All open problems, and those that closed lately, by id.
+    pub problems: Vec<Problem>,
+}
+
+/// The result of a decision, to be written at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlertWrite {
+    /// How far the decision looked.
+    pub looked_at: Timestamp,
+    /// Problems that are new or changed.
+    pub problems: Vec<Problem>,
+    /// Messages for the outbox.
+    pub deliveries: Vec<NewDelivery>,
+}

@@ -1,0 +1,78 @@
+//! [`AlertStore`]: problems, and the outbox of messages about them.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::interceptor::{Call, Interceptor, audit_entry, verbs};
+use super::{AuditEntry, Page, PageRequest, StoreResult};
+use crate::alert::{
+    AlertWrite, Alerts, Delivery, DeliveryEnd, DeliveryStatus, Kind, NewDelivery, Problem, ProblemChange,
+};
+use crate::ids::JobKey;
+
+verbs! {
+    /// Keeps problems and the messages about them.
+    pub trait AlertStore {
+        /// Returns all open problems and those that closed at `closed_since` or later, by id, with the generation that
+        /// [`write_alerts`](Self::write_alerts) asks for.
+        async fn read_alerts(&self, closed_since: Timestamp) -> StoreResult<Alerts>;
+
+        /// Writes a decision, unless another one was written since `generation` was read: then nothing is written, and
+        /// the answer is `false`. Problems are inserted, or replaced by id. A second open problem of the same kind and
+        /// job is a [`StoreError::Conflict`](super::StoreError::Conflict). A delivery whose id exists is passed over.
+        async fn write_alerts(&self, generation: u64, write: &AlertWrite) -> StoreResult<bool>;
+
+        /// Carries out what an operator does to a problem, as [`Problem::changed`] decides, and makes decisions that did
+        /// not see it void. The time of the entry is that of the change.
+        async fn change_problem(&self, problem: Uuid, change: &ProblemChange, audit: &AuditEntry) -> StoreResult<Problem>;
+
+        /// Problems, a page at a time, newest first.
+        async fn list_problems(&self, filter: &ProblemFilter, page: &PageRequest) -> StoreResult<Page<Problem>>;
+
+        /// Adds a message to the outbox that belongs to no problem: a test of a channel.
+        async fn insert_delivery(&self, delivery: &NewDelivery, audit: &AuditEntry) -> StoreResult<()>;
+
+        /// Takes pending messages for these channels that are due at `now` and that nobody else is sending: their attempt
+        /// grows, and no one else takes them until `lease_until`. Oldest first, at most `limit`. A message waits while an
+        /// earlier one about the same problem is pending for the same channel.
+        async fn claim_deliveries(
+            &self,
+            channels: &[String],
+            now: Timestamp,
+            lease_until: Timestamp,
+            limit: u32,
+        ) -> StoreResult<Vec<Delivery>>;
+
+        /// Records the end of an attempt, guarded by its number, and returns whether it did: `false` if the message was
+        /// taken again since, or has ended.
+        async fn end_delivery(&self, delivery: Uuid, attempt: u32, end: &DeliveryEnd, now: Timestamp) -> StoreResult<bool>;
+
+        /// Messages, a page at a time, newest first.
+        async fn list_deliveries(&self, filter: &DeliveryFilter, page: &PageRequest) -> StoreResult<Page<Delivery>>;
+    }
+}
+
+/// Which problems. Everything that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProblemFilter {
+    /// Only open ones, or only closed ones.
+    pub open: Option<bool>,
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// Of this job.
+    pub job: Option<JobKey>,
+}
+
+/// Which messages. Everything that is given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeliveryFilter {
+    /// The one with this id.
+    pub id: Option<Uuid>,
+    /// For this channel.
+    pub channel: Option<String>,
+    /// About this problem.
+    pub problem: Option<Uuid>,
+    /// With this status.
+    pub status: Option<DeliveryStatus>,
+}

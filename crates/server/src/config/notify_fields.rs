@@ -1,0 +1,127 @@
+//! The keys of `[[notify]]` and `[[rule]]` blocks.
+
+use super::fields::PATH;
+use everbell_wire::form::{Field, Kind, TEXT, optional, required};
+
+/// The types of channels.
+pub(crate) const NOTIFY_TYPES: [&str; 3] = ["webhook", "slack", "command"];
+
+macro_rules! notify_fields {
+    ($($own:expr),*) => {
+        &[
+            required("name", Kind::Text { min: 1, max: 100 }, "The name that rules refer to it by."),
+            required("type", Kind::Word(&NOTIFY_TYPES), "The type of the channel."),
+            optional("timeout", Kind::Span, "Time limit for sending one message, at most 60s; 30s if absent."),
+            $($own),*
+        ]
+    };
+}
+
+/// The keys of a `webhook` channel.
+pub(crate) const WEBHOOK: &[Field] = notify_fields!(
+    required("url", Kind::Secret, "The URL to call."),
+    optional("headers", Kind::Map(&Kind::Secret), "Additional headers."),
+    optional(
+        "signingKeys",
+        Kind::List { of: &Kind::Secret, max: 10 },
+        "Keys for Standard Webhooks signatures; each key signs."
+    ),
+    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys."),
+    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
+    optional(
+        "allowPrivate",
+        Kind::Flag,
+        "Whether addresses of this machine and of private networks may be called; yes if absent."
+    ),
+    optional(
+        "allowLinkLocal",
+        Kind::Flag,
+        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
+    )
+);
+
+/// The keys of a `slack` channel.
+pub(crate) const SLACK: &[Field] = notify_fields!(
+    required("url", Kind::Secret, "The URL of the incoming webhook."),
+    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
+    optional(
+        "allowPrivate",
+        Kind::Flag,
+        "Whether addresses of this machine and of private networks may be called; yes if absent."
+    ),
+    optional(
+        "allowLinkLocal",
+        Kind::Flag,
+        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
+    )
+);
+
+/// The keys of a `command` channel.
+pub(crate) const NOTIFY_COMMAND: &[Field] = notify_fields!(
+    required(
+        "argv",
+        Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
+        "The program and its arguments; never a shell. It gets the message on standard input, in JSON."
+    ),
+    optional("cwd", PATH, "The working directory; the server's if absent."),
+    optional("user", TEXT, "The user to run as, by name or number; the server's if absent."),
+    optional("group", TEXT, "The group to run as, by name or number; the user's if absent."),
+    optional("env", Kind::Map(&Kind::Secret), "Environment variables to set."),
+    optional(
+        "passEnv",
+        Kind::List { of: &TEXT, max: 1_000 },
+        "Environment variables to pass on from the server, besides `PATH`, `HOME`, `LANG` and `TZ`."
+    ),
+    optional(
+        "success",
+        Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
+        "Exit codes that count as success; `[0]` if absent."
+    )
+);
+
+/// The channel table of a type.
+pub(crate) fn notify_fields(kind: &str) -> Option<&'static [Field]> {
+    match kind {
+        "webhook" => Some(WEBHOOK),
+        "slack" => Some(SLACK),
+        "command" => Some(NOTIFY_COMMAND),
+        _ => None,
+    }
+}
+
+const WHEN: Kind = Kind::Word(&["failed", "no_success", "job_error", "auto_paused", "missed", "recovered"]);
+
+const RULE_JOBS: &[Field] = &[
+    optional("all", Kind::Flag, "All jobs."),
+    optional("label", TEXT, "Jobs with this label, such as `team=billing` or `team`."),
+    optional(
+        "keys",
+        Kind::List { of: &Kind::Text { min: 1, max: 200 }, max: 1_000 },
+        "Jobs with one of these keys; `*` stands for any text.",
+    ),
+];
+
+/// The keys of a rule.
+pub(crate) const RULE: &[Field] = &[
+    optional("name", TEXT, "The name of the rule; made from `when` and `jobs` if absent."),
+    required(
+        "when",
+        Kind::List { of: &WHEN, max: 6 },
+        "The problems to tell of, and `recovered` to tell of their end.",
+    ),
+    required("jobs", Kind::Object(RULE_JOBS), "The jobs that it is about: all, those with a label, or by key."),
+    required("to", Kind::List { of: &TEXT, max: 20 }, "The channels to tell."),
+    optional(
+        "after",
+        Kind::Integer { min: 1, max: 1_000 },
+        "Failures in a row before `failed` is a problem; 1 if absent.",
+    ),
+    optional("remind", Kind::Span, "How often to repeat an open problem; never if absent."),
+    optional(
+        "by",
+        TEXT,
+        "For `no_success`: the local time of each day by which it must have succeeded, with its zone.",
+    ),
+    optional("within", Kind::Span, "For `no_success`: the longest time between two successes."),
+    optional("quiet", TEXT, "Hours in which messages wait, such as `22:00-07:00 Europe/Paris`."),
+];

@@ -1,0 +1,140 @@
+//! Channels: how a message reaches people.
+
+use std::time::Duration;
+
+use everbell_core::alert::Delivery;
+use serde_json::{Value, json};
+
+use super::program;
+use crate::targets::{CommandSettings, Http, HttpSettings, Problem, command_problems};
+
+/// A channel as it is configured.
+#[derive(Clone, Debug)]
+pub(crate) struct ChannelSettings {
+    /// The name that rules refer to it by.
+    pub(crate) name: String,
+    pub(crate) kind: ChannelKind,
+}
+
+/// The kinds of channels.
+#[derive(Clone, Debug)]
+pub(crate) enum ChannelKind {
+    /// A signed call in the format of `CloudEvents`.
+    Webhook(HttpSettings),
+    /// A call that Slack, Mattermost, Discord (`/slack`) and others understand.
+    Slack(HttpSettings),
+    /// A program, and how long it may take.
+    Command(CommandSettings, Duration),
+    /// The type could not be read, which is reported elsewhere.
+    Unknown,
+}
+
+impl ChannelSettings {
+    /// The word in the configuration and in the API.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match self.kind {
+            ChannelKind::Webhook(_) => "webhook",
+            ChannelKind::Slack(_) => "slack",
+            ChannelKind::Command(..) => "command",
+            ChannelKind::Unknown => "unknown",
+        }
+    }
+
+    /// Everything that is wrong with them, each with the name of its field.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        match &self.kind {
+            ChannelKind::Webhook(settings) | ChannelKind::Slack(settings) => {
+                Http::new(settings).err().unwrap_or_default()
+            }
+            ChannelKind::Command(settings, _) => command_problems(settings),
+            ChannelKind::Unknown => Vec::new(),
+        }
+    }
+
+    /// Returns the channel, or its first problem.
+    pub(super) fn open(&self) -> Result<Channel, Problem> {
+        let first = |problems: Vec<Problem>| {
+            problems.into_iter().next().unwrap_or_else(|| ("url", "cannot be called".to_owned()))
+        };
+        Ok(match &self.kind {
+            ChannelKind::Webhook(settings) => Channel::Webhook(Http::new(settings).map_err(first)?),
+            ChannelKind::Slack(settings) => Channel::Slack(Http::new(settings).map_err(first)?),
+            ChannelKind::Command(settings, timeout) => Channel::Command(settings.clone(), *timeout),
+            ChannelKind::Unknown => return Err(("type", "is not known".to_owned())),
+        })
+    }
+}
+
+/// A channel that can be used.
+pub(super) enum Channel {
+    Webhook(Http),
+    Slack(Http),
+    Command(CommandSettings, Duration),
+}
+
+impl Channel {
+    /// Sends a message once. The error is for people, and names no secret.
+    pub(super) async fn send(&self, delivery: &Delivery, at: everbell::Timestamp) -> Result<(), String> {
+        let new = &delivery.new;
+        let message: Value = serde_json::from_str(new.message.as_str())
+            .map_err(|error| format!("the message cannot be read: {error}"))?;
+        match self {
+            Channel::Webhook(http) => {
+                let kind = format!("problem.{}", new.change.as_str());
+                let body = json!({ "type": kind, "timestamp": new.created_at.to_string(), "data": message });
+                let about = [
+                    ("ce-specversion", "1.0".to_owned()),
+                    ("ce-id", new.id.to_string()),
+                    ("ce-type", format!("dev.everbell.{kind}")),
+                    ("ce-source", "/everbell/problems".to_owned()),
+                    ("ce-time", new.created_at.to_string()),
+                    ("idempotency-key", format!("\"{}\"", new.id)),
+                ];
+                http.send(&new.id.to_string(), at, &about, body.to_string().into_bytes()).await
+            }
+            Channel::Slack(http) => {
+                let body = json!({ "text": slack_text(&message) });
+                http.send(&new.id.to_string(), at, &[], body.to_string().into_bytes()).await
+            }
+            Channel::Command(settings, timeout) => program::run(settings, *timeout, delivery, &message).await,
+        }
+    }
+}
+
+/// The message in the markup of Slack. Text is text: no name of a job can mention a channel or make a link.
+fn slack_text(message: &Value) -> String {
+    let text = |name: &str| message.get(name).and_then(Value::as_str).unwrap_or_default();
+    let plain = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let mark = match text("change") {
+        "opened" => ":red_circle:",
+        "reminded" => ":large_orange_circle:",
+        "recovered" => ":large_green_circle:",
+        _ => ":bell:",
+    };
+    let mut lines = vec![format!("{mark} *{}*", plain(text("title")))];
+    lines.extend(text("text").lines().map(plain));
+    let url = text("url");
+    if url.starts_with("http://") || url.starts_with("https://") {
+        lines.push(format!("<{}|Open in everbell>", plain(url)));
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_cannot_mention_a_channel_of_slack() {
+        let message = json!({
+            "change": "opened", "title": "<!channel> is failing", "text": "a & b\n<https://evil|click>",
+            "url": "https://bell.example/jobs/1",
+        });
+        assert_eq!(
+            slack_text(&message),
+            ":red_circle: *&lt;!channel&gt; is failing*\na &amp; b\n&lt;https://evil|click&gt;\n\
+             <https://bell.example/jobs/1|Open in everbell>"
+        );
+        assert_eq!(slack_text(&json!({ "change": "test", "title": "t", "text": "" })), ":bell: *t*");
+    }
+}

@@ -1,0 +1,206 @@
+//! Facts about the jobs that rules ask about. Only jobs that may have a problem are read, kind by kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use everbell::{StoreError, Timestamp};
+use everbell_core::alert::{FailureFact, JobFacts, Kind, MissedFact, Problem, Rule, RuleScope};
+use everbell_core::store::{GapFilter, JobFilter, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
+use everbell_core::{GapReason, JobId, JobKey, JobStatus, Run, RunStatus};
+
+use super::evaluator::{by_key, earlier};
+
+/// How long before its end a run may have been planned to count as news.
+const MAX_NEWS_AGE: Duration = Duration::from_mins(10);
+/// Rows of one page, and the most pages of a list.
+const PAGE_LIMIT: u32 = 500;
+const MAX_PAGES: usize = 40;
+
+/// Facts for a decision, and the rows behind them.
+pub(super) struct Facts {
+    pub(super) jobs: Vec<JobFacts>,
+    pub(super) rows: BTreeMap<JobKey, JobRow>,
+    /// Jobs with a problem that do not exist any more.
+    pub(super) gone: Vec<JobKey>,
+}
+
+/// Reads what the rules need. Failures and gaps since `since` count even if they are over.
+pub(super) async fn gather(
+    store: &dyn Store,
+    rules: &[Rule],
+    problems: &[Problem],
+    since: Timestamp,
+) -> StoreResult<Facts> {
+    let asks = |kind: Kind| rules.iter().any(|rule| rule.kinds.contains(&kind));
+    let mut rows = BTreeMap::new();
+    for filter in filters(rules) {
+        read_jobs(store, &filter, &mut rows).await?;
+    }
+    let failures = if asks(Kind::Failed) { failures(store, since).await? } else { BTreeMap::new() };
+    let missed = if asks(Kind::Missed) { missed(store, since).await? } else { BTreeMap::new() };
+    let open = problems.iter().filter(|problem| problem.is_open()).map(|problem| &problem.job);
+    let wanted: BTreeSet<JobKey> = failures.keys().chain(missed.keys()).chain(open).cloned().collect();
+    let mut gone = Vec::new();
+    for key in wanted.into_iter().filter(|key| !rows.contains_key(key)).collect::<Vec<_>>() {
+        match store.get_job(&by_key(&key)).await {
+            Ok(row) => drop(rows.insert(key, row)),
+            Err(StoreError::NotFound { .. }) => gone.push(key),
+            Err(error) => return Err(error),
+        }
+    }
+    let is_asked = |key: &JobKey, row: &mut JobRow| {
+        let covers = |rule: &Rule| Kind::ALL.iter().any(|kind| rule.covers(*kind, key, &row.job.definition.labels));
+        rules.iter().any(covers) || problems.iter().any(|problem| problem.is_open() && problem.job == *key)
+    };
+    rows.retain(is_asked);
+    let mut jobs = Vec::with_capacity(rows.len());
+    for (key, row) in &rows {
+        let definition = &row.job.definition;
+        let is_expected = |rule: &Rule| rule.covers(Kind::NoSuccess, key, &definition.labels);
+        let last_success_at = if rules.iter().any(is_expected) { last_success(store, key, row).await? } else { None };
+        let news = failures.get(key).cloned();
+        let last_failure = match news {
+            Some(news) => Some(news),
+            None if row.job.state.consecutive_failures > 0 => last_failure(store, key, row).await?,
+            None => None,
+        };
+        jobs.push(JobFacts {
+            job: row.job.clone(),
+            last_failure,
+            last_success_at,
+            missed: missed.get(key).cloned(),
+            last_run_at: row.last_run.as_ref().filter(|run| run.status != RunStatus::Skipped).map(|run| run.id.time()),
+        });
+    }
+    Ok(Facts { jobs, rows, gone })
+}
+
+/// The lists of jobs that may have a problem.
+fn filters(rules: &[Rule]) -> Vec<JobFilter> {
+    let current = || JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
+    let active = || JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
+    let mut filters: Vec<JobFilter> = Vec::new();
+    let mut add = |filter: JobFilter| {
+        if !filters.contains(&filter) {
+            filters.push(filter);
+        }
+    };
+    for rule in rules {
+        for kind in &rule.kinds {
+            match kind {
+                Kind::Failed => add(JobFilter { failing: Some(true), ..current() }),
+                Kind::JobError => add(JobFilter { errored: Some(true), ..active() }),
+                Kind::AutoPaused => add(JobFilter { status: vec![JobStatus::Paused], ..JobFilter::default() }),
+                Kind::Missed => {}
+                Kind::NoSuccess => match &rule.scope {
+                    RuleScope::Label(name, value) => {
+                        add(JobFilter { label: Some((name.clone(), value.clone())), ..active() });
+                    }
+                    RuleScope::Keys(keys) if keys.iter().all(|key| !key.contains('*')) => {
+                        let keys = keys.iter().filter_map(|key| JobKey::new(key).ok());
+                        keys.for_each(|key| add(JobFilter { key: Some(key), ..active() }));
+                    }
+                    RuleScope::Keys(_) | RuleScope::All => add(active()),
+                },
+            }
+        }
+    }
+    filters
+}
+
+async fn read_jobs(store: &dyn Store, filter: &JobFilter, rows: &mut BTreeMap<JobKey, JobRow>) -> StoreResult<()> {
+    let mut page = PageRequest { limit: PAGE_LIMIT, after: None };
+    for _ in 0..MAX_PAGES {
+        let read = store.list_jobs(filter, &page).await?;
+        rows.extend(read.items.into_iter().map(|row| (row.key().clone(), row)));
+        page.after = read.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The newest run of each job that failed since a time.
+async fn failures(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<JobKey, FailureFact>> {
+    let from = Some(earlier(since, MAX_NEWS_AGE));
+    let filter = RunFilter { status: vec![RunStatus::Failed], from, ..RunFilter::default() };
+    let mut found: BTreeMap<JobKey, FailureFact> = BTreeMap::new();
+    let mut page = PageRequest { limit: PAGE_LIMIT, after: None };
+    for _ in 0..MAX_PAGES {
+        let read = store.list_runs(&filter, &page).await?;
+        for run in &read.items {
+            let Some((key, failure)) = run.job_key.as_ref().zip(failure(run, true)) else { continue };
+            let is_newer = found.get(key).is_none_or(|known| known.at < failure.at);
+            if failure.at >= since && is_newer {
+                found.insert(key.clone(), failure);
+            }
+        }
+        page.after = read.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+fn failure(run: &Run, is_news: bool) -> Option<FailureFact> {
+    let failure = run.failure.as_ref()?;
+    let reason = format!("{}: {}", failure.code.as_str(), failure.message.trim());
+    Some(FailureFact { run: run.id, at: run.finished_at?, reason, is_news })
+}
+
+async fn newest(store: &dyn Store, key: &JobKey, status: RunStatus) -> StoreResult<Option<Run>> {
+    let filter = RunFilter { job_key: Some(key.clone()), status: vec![status], ..RunFilter::default() };
+    Ok(store.list_runs(&filter, &PageRequest { limit: 1, after: None }).await?.items.into_iter().next())
+}
+
+async fn last_failure(store: &dyn Store, key: &JobKey, row: &JobRow) -> StoreResult<Option<FailureFact>> {
+    match row.last_run.as_ref().filter(|run| run.status == RunStatus::Failed) {
+        Some(run) => Ok(failure(run, false)),
+        None => Ok(newest(store, key, RunStatus::Failed).await?.and_then(|run| failure(&run, false))),
+    }
+}
+
+async fn last_success(store: &dyn Store, key: &JobKey, row: &JobRow) -> StoreResult<Option<Timestamp>> {
+    match row.last_run.as_ref().filter(|run| run.status == RunStatus::Succeeded) {
+        Some(run) => Ok(run.finished_at),
+        None => Ok(newest(store, key, RunStatus::Succeeded).await?.and_then(|run| run.finished_at)),
+    }
+}
+
+/// The key of a version, unless it was deleted.
+async fn key_of(store: &dyn Store, job: JobId) -> StoreResult<Option<JobKey>> {
+    match store.get_job(&JobRef::Id(job)).await {
+        Ok(row) => Ok(Some(row.key().clone())),
+        Err(StoreError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Slots of each job that were missed since a time.
+async fn missed(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<JobKey, MissedFact>> {
+    let filter = GapFilter { reason: Some(GapReason::Missed), from: Some(since), ..GapFilter::default() };
+    let mut found: BTreeMap<JobKey, MissedFact> = BTreeMap::new();
+    let mut keys: BTreeMap<JobId, Option<JobKey>> = BTreeMap::new();
+    let mut page = PageRequest { limit: PAGE_LIMIT, after: None };
+    for _ in 0..MAX_PAGES {
+        let read = store.list_gaps(&filter, &page).await?;
+        for (job, _, gap) in &read.items {
+            if !keys.contains_key(job) {
+                keys.insert(*job, key_of(store, *job).await?);
+            }
+            let Some(Some(key)) = keys.get(job).cloned() else { continue };
+            let new = MissedFact { first_at: gap.first_slot_at, last_at: gap.last_slot_at, slots: gap.slots };
+            let fact = found.entry(key).or_insert_with(|| MissedFact { slots: 0, ..new.clone() });
+            fact.first_at = fact.first_at.min(new.first_at);
+            fact.last_at = fact.last_at.max(new.last_at);
+            fact.slots += new.slots;
+        }
+        page.after = read.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,1 @@
+update everbell.alert_state set generation = generation + 1

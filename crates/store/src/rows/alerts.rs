@@ -1,0 +1,193 @@
+//! Rows of `problems` and `deliveries`.
+
+use everbell_core::alert::{
+    Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem,
+};
+use everbell_core::store::StoreResult;
+use everbell_core::{Invalid, JobKey, Json, RunId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{corrupt, count, word};
+use crate::micros::Micros;
+
+/// A row of `problems`.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct ProblemColumns {
+    pub(crate) id: Uuid,
+    pub(crate) kind: String,
+    pub(crate) job_key: String,
+    pub(crate) opened_at: Micros,
+    pub(crate) closed_at: Option<Micros>,
+    pub(crate) state: String,
+}
+
+/// The content of the column `state`. Times are microseconds since 1970.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ProblemState {
+    since: i64,
+    mark_at: i64,
+    count: u64,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<Uuid>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_because: Option<String>,
+    told: Vec<(String, i64)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acknowledged: Option<NoteState>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    muted: Option<MuteState>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NoteState {
+    by: String,
+    at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MuteState {
+    note: NoteState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
+}
+
+fn number(at: Timestamp) -> i64 {
+    Micros::from(at).0
+}
+
+fn time(micros: i64) -> Timestamp {
+    Micros(micros).into()
+}
+
+impl NoteState {
+    fn new(note: &Note) -> NoteState {
+        NoteState { by: note.by.clone(), at: number(note.at), reason: note.reason.clone() }
+    }
+
+    fn read(self) -> Note {
+        Note { by: self.by, at: time(self.at), reason: self.reason }
+    }
+}
+
+impl ProblemColumns {
+    pub(crate) fn new(problem: &Problem) -> ProblemColumns {
+        let mute = |mute: &Mute| MuteState { note: NoteState::new(&mute.note), until: mute.until.map(number) };
+        let state = ProblemState {
+            since: number(problem.since),
+            mark_at: number(problem.mark_at),
+            count: problem.count,
+            reason: problem.reason.clone(),
+            run: problem.run.map(|run| run.as_uuid()),
+            closed_because: problem.closed_because.clone(),
+            told: problem.told.iter().map(|told| (told.rule.clone(), number(told.at))).collect(),
+            acknowledged: problem.acknowledged.as_ref().map(NoteState::new),
+            muted: problem.muted.as_ref().map(mute),
+        };
+        ProblemColumns {
+            id: problem.id,
+            kind: problem.kind.as_str().to_owned(),
+            job_key: problem.job.to_string(),
+            opened_at: problem.opened_at.into(),
+            closed_at: problem.closed_at.map(Into::into),
+            // Texts, numbers and lists of them always have a form in JSON.
+            state: serde_json::to_string(&state).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn read(self) -> StoreResult<Problem> {
+        let id = self.id;
+        let state: ProblemState = serde_json::from_str(&self.state).map_err(|why| corrupt("problems", id, why))?;
+        let read = || -> Result<Problem, Invalid> {
+            Ok(Problem {
+                id,
+                kind: word(Kind::ALL, Kind::as_str, &self.kind)?,
+                job: JobKey::new(&self.job_key)?,
+                opened_at: self.opened_at.into(),
+                closed_at: self.closed_at.map(Into::into),
+                closed_because: state.closed_because,
+                since: time(state.since),
+                mark_at: time(state.mark_at),
+                count: state.count,
+                reason: state.reason,
+                run: state.run.map(RunId::from_uuid),
+                told: state.told.into_iter().map(|(rule, at)| NotifiedRule { rule, at: time(at) }).collect(),
+                acknowledged: state.acknowledged.map(NoteState::read),
+                muted: state.muted.map(|mute| Mute { note: mute.note.read(), until: mute.until.map(time) }),
+            })
+        };
+        read().map_err(|why| corrupt("problems", id, why))
+    }
+}
+
+/// A row of `deliveries`, without its lease.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct DeliveryColumns {
+    pub(crate) id: Uuid,
+    pub(crate) problem_id: Option<Uuid>,
+    pub(crate) rule: Option<String>,
+    pub(crate) channel: String,
+    pub(crate) change: String,
+    pub(crate) message: String,
+    pub(crate) created_at: Micros,
+    pub(crate) available_at: Micros,
+    pub(crate) status: String,
+    pub(crate) attempt: i64,
+    pub(crate) next_attempt_at: Micros,
+    pub(crate) error: Option<String>,
+    pub(crate) ended_at: Option<Micros>,
+}
+
+impl DeliveryColumns {
+    pub(crate) fn read(self) -> StoreResult<Delivery> {
+        let id = self.id;
+        let read = || -> Result<Delivery, Invalid> {
+            let new = NewDelivery {
+                id,
+                problem: self.problem_id,
+                rule: self.rule,
+                channel: self.channel,
+                change: word(Change::ALL, Change::as_str, &self.change)?,
+                message: Json::parse("message", &self.message)?,
+                created_at: self.created_at.into(),
+                available_at: self.available_at.into(),
+            };
+            Ok(Delivery {
+                new,
+                status: word(DeliveryStatus::ALL, DeliveryStatus::as_str, &self.status)?,
+                attempt: u32::try_from(count(self.attempt)).unwrap_or(u32::MAX),
+                next_attempt_at: self.next_attempt_at.into(),
+                error: self.error,
+                ended_at: self.ended_at.map(Into::into),
+            })
+        };
+        read().map_err(|why| corrupt("deliveries", id, why))
+    }
+}
+
+/// Columns that the end of an attempt sets.
+pub(crate) struct EndValues {
+    pub(crate) status: DeliveryStatus,
+    /// `None` keeps it.
+    pub(crate) next_attempt_at: Option<Micros>,
+    pub(crate) error: Option<String>,
+    pub(crate) ended_at: Option<Micros>,
+}
+
+impl EndValues {
+    pub(crate) fn new(end: &DeliveryEnd, now: Timestamp) -> EndValues {
+        let (status, next_attempt_at, error) = match end {
+            DeliveryEnd::Delivered => (DeliveryStatus::Delivered, None, None),
+            DeliveryEnd::Retry(at, error) => (DeliveryStatus::Pending, Some(Micros::from(*at)), Some(error.clone())),
+            DeliveryEnd::Dead(error) => (DeliveryStatus::Dead, None, Some(error.clone())),
+        };
+        let ended_at = (status != DeliveryStatus::Pending).then(|| Micros::from(now));
+        EndValues { status, next_attempt_at, error, ended_at }
+    }
+}

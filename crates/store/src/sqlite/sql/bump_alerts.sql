@@ -1,0 +1,1 @@
+update everbell_alert_state set generation = generation + 1

@@ -1,0 +1,1 @@
+select generation, looked_at from everbell_alert_state

@@ -1,0 +1,158 @@
+//! Problems of jobs, channels, and the messages that were sent through them.
+
+use everbell_core::alert;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::raw::parsed;
+
+/// Something that is wrong with a job, or was.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobProblem {
+    /// Its id.
+    pub id: String,
+    /// `failed`, `no_success`, `job_error`, `auto_paused` or `missed`.
+    pub kind: String,
+    /// The key of the job.
+    pub job_key: String,
+    /// Whether it is still there.
+    pub open: bool,
+    /// When the trouble began.
+    pub since: Timestamp,
+    /// When it was noticed.
+    pub opened_at: Timestamp,
+    /// When it was over; null while it is open.
+    pub closed_at: Option<Timestamp>,
+    /// Why it was over.
+    pub closed_because: Option<String>,
+    /// Failures in a row, or missed slots; 1 where there is nothing to count.
+    pub count: u64,
+    /// The cause.
+    pub reason: String,
+    /// The id of the run that failed last.
+    pub run_id: Option<String>,
+    /// The rules that were told.
+    pub told: Vec<String>,
+    /// The operator who takes care of it; null if it is not acknowledged.
+    pub acknowledged: Option<ProblemNote>,
+    /// The operator who silenced it; null if it is not muted.
+    pub muted: Option<ProblemNote>,
+    /// When the silence ends by itself; null if it lasts as long as the problem.
+    pub muted_until: Option<Timestamp>,
+}
+
+/// The author, time and reason of an action on a problem.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemNote {
+    /// The actor, such as `token:ops`.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// The reason, if one was given.
+    pub reason: Option<String>,
+}
+
+impl From<&alert::Note> for ProblemNote {
+    fn from(note: &alert::Note) -> ProblemNote {
+        ProblemNote { by: note.by.clone(), at: note.at, reason: note.reason.clone() }
+    }
+}
+
+impl JobProblem {
+    /// The document of a problem. A silence that is over is not shown.
+    pub fn new(problem: &alert::Problem, now: Timestamp) -> JobProblem {
+        let muted = problem.muted.as_ref().filter(|_| problem.is_muted(now));
+        JobProblem {
+            id: problem.id.to_string(),
+            kind: problem.kind.as_str().to_owned(),
+            job_key: problem.job.to_string(),
+            open: problem.is_open(),
+            since: problem.since,
+            opened_at: problem.opened_at,
+            closed_at: problem.closed_at,
+            closed_because: problem.closed_because.clone(),
+            count: problem.count,
+            reason: problem.reason.clone(),
+            run_id: problem.run.map(|run| run.to_string()),
+            told: problem.told.iter().map(|told| told.rule.clone()).collect(),
+            acknowledged: problem.acknowledged.as_ref().map(ProblemNote::from),
+            muted: muted.map(|mute| ProblemNote::from(&mute.note)),
+            muted_until: muted.and_then(|mute| mute.until),
+        }
+    }
+}
+
+/// A channel of this server, without its address and its secrets.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyChannel {
+    /// Its name.
+    pub name: String,
+    /// `webhook`, `slack` or `command`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The rules that use it.
+    pub rules: Vec<String>,
+    /// Its newest message; null if there is none.
+    pub last: Option<NotifyDelivery>,
+    /// Messages that wait to be sent, up to 1000.
+    pub pending: u64,
+    /// Messages that were given up, up to 1000.
+    pub dead: u64,
+}
+
+/// A message to a channel.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NotifyDelivery {
+    /// Its id, which the receiver gets too. It stays the same when the message is sent again.
+    pub id: String,
+    /// The name of the channel.
+    pub channel: String,
+    /// `opened`, `reminded`, `recovered` or `test`.
+    pub change: String,
+    /// The title of the message.
+    pub title: String,
+    /// The id of the problem; null for a test.
+    pub problem_id: Option<String>,
+    /// The rule; null for a test.
+    pub rule: Option<String>,
+    /// `pending`, `delivered` or `dead`: given up.
+    pub status: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When it is tried next; null if it has ended.
+    pub next_attempt_at: Option<Timestamp>,
+    /// Why the last attempt failed.
+    pub error: Option<String>,
+    /// When it was delivered or given up.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl From<&alert::Delivery> for NotifyDelivery {
+    fn from(delivery: &alert::Delivery) -> NotifyDelivery {
+        let new = &delivery.new;
+        let message: Option<Value> = parsed(Some(&new.message));
+        let title = message.as_ref().and_then(|message| message.get("title")?.as_str()).unwrap_or_default();
+        NotifyDelivery {
+            id: new.id.to_string(),
+            channel: new.channel.clone(),
+            change: new.change.as_str().to_owned(),
+            title: title.to_owned(),
+            problem_id: new.problem.map(|problem| problem.to_string()),
+            rule: new.rule.clone(),
+            status: delivery.status.as_str().to_owned(),
+            attempts: delivery.attempt,
+            created_at: new.created_at,
+            next_attempt_at: delivery.ended_at.is_none().then_some(delivery.next_attempt_at),
+            error: delivery.error.clone(),
+            ended_at: delivery.ended_at,
+        }
+    }
+}
