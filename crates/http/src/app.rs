@@ -42,6 +42,8 @@ pub struct ApiOptions {
     pub templates: Vec<Template>,
     /// The notification channels of this server.
     pub channels: Vec<Channel>,
+    /// Targets that run the program in a payload: only admins say which.
+    pub program_targets: Vec<String>,
     /// Where people reach this server, if that was said.
     pub public_url: Option<String>,
     /// How long history is kept; nothing means for good.
@@ -120,6 +122,7 @@ impl ApiOptions {
             served: Served::Embedded,
             templates: Template::built_in(),
             channels: Vec::new(),
+            program_targets: Vec::new(),
             environment: None,
             ui: false,
             public_url: None,

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use everbell_wire as wire;
 
-use super::access::Role::{Operator, Viewer};
+use super::access::Role::Operator;
 use super::api::notify;
 use super::problem::Kind::NotFound;
 use super::route::Access::{Role, RunHistory};
@@ -24,7 +24,7 @@ pub(super) fn notify_routes() -> Vec<Route> {
             .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),
         route(post.clone(), "/problems/{problemId}/unmute", Role(Operator), notify::unmute).does("unmuteProblem", "Unmute a problem")
             .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),
-        route(get.clone(), "/notify/channels", Role(Viewer), notify::channels).does("listChannels", "List notification channels (addresses and secrets are never shown)")
+        route(get.clone(), "/notify/channels", RunHistory, notify::channels).does("listChannels", "List notification channels (addresses and secrets are never shown)")
             .returns_items::<wire::NotifyChannel>("The channels of this server"),
         route(post, "/notify/channels/{name}/test", Role(Operator), notify::test).does("testChannel", "Send a test message through a channel")
             .details("The message is sent in the background, once. List the message by its id to see how that went.")

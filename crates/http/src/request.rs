@@ -13,7 +13,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::App;
-use super::access::Actor;
+use super::access::{self, Actor};
 use super::problem::{Kind, Problem};
 use everbell_wire::form::{Fault, Field, Form, Naming};
 
@@ -95,6 +95,15 @@ impl ApiRequest {
     /// Returns the client with an optional reason for the audit trail.
     pub fn orgs_because(&self, reason: Option<&str>) -> Orgs {
         reason.map_or_else(|| self.orgs(), |reason| self.orgs().because(reason))
+    }
+
+    /// Fails if only an admin may choose the payload of a run of this target.
+    pub(crate) fn expect_payload_allowed(&self, target: &str) -> Result<(), Problem> {
+        if self.app.options.program_targets.iter().any(|one| one == target) {
+            access::expect_role(&self.actor, access::Role::Admin)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether the caller may read runs, which the configuration says.

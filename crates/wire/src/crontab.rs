@@ -154,13 +154,16 @@ impl Entry {
     }
 }
 
+/// The label of crontabs without a name of their own.
+pub const CRONTAB_LABEL: &str = "crontab";
+
 /// Returns the value of [`IMPORTED_LABEL`] for a file: its name without its folder.
 pub fn file_label(path: &str) -> String {
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let visible: String = name.chars().filter(|c| !c.is_control()).collect();
     let end = (0..=MAX_LABEL_BYTES.min(visible.len())).rev().find(|end| visible.is_char_boundary(*end));
     match &visible[..end.unwrap_or_default()] {
-        "" | "-" => "crontab".to_owned(),
+        "" | "-" => CRONTAB_LABEL.to_owned(),
         name => name.to_owned(),
     }
 }

@@ -50,7 +50,7 @@ pub struct JobProblem {
 pub struct ProblemNote {
     /// The actor, such as `token:ops`.
     pub by: String,
-    /// When.
+    /// The time of the action.
     pub at: Timestamp,
     /// The reason, if one was given.
     pub reason: Option<String>,

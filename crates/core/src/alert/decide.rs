@@ -91,7 +91,7 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Ti
             // The end covers what came until then, so that it is no news at the next look.
             problem.mark_at = facts.newest_event(kind).map_or(problem.mark_at, |at| at.max(problem.mark_at));
             let because =
-                if covering.is_empty() { "no rule covers it any more".to_owned() } else { facts.recovery(kind) };
+                if covering.is_empty() { "no rule covers it any more".to_owned() } else { facts.recovery(&problem) };
             close(&mut problem, because, rules, now, decision);
             decision.problems.push(problem);
         }
@@ -102,7 +102,8 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Ti
             let Some((_, finding)) = found.first() else { return };
             let mut problem = opened(kind, &definition.key, finding, now);
             notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
-            close(&mut problem, facts.recovery(kind), rules, now, decision);
+            let because = facts.recovery(&problem);
+            close(&mut problem, because, rules, now, decision);
             decision.problems.push(problem);
         }
     }
@@ -182,7 +183,9 @@ fn write(problem: &Problem, rule: &Rule, change: Change, now: Timestamp, at: Tim
     for channel in &rule.to {
         let is_same =
             |notice: &Notice| notice.problem.id == problem.id && notice.channel == *channel && notice.change == change;
-        if decision.notices.iter().any(is_same) {
+        if let Some(same) = decision.notices.iter_mut().find(|notice| is_same(notice)) {
+            // The quiet hours of one rule are not those of another.
+            same.available_at = same.available_at.min(at);
             continue;
         }
         let parts = [problem.id.as_bytes(), rule.name.as_bytes(), channel.as_bytes(), change.as_str().as_bytes()];

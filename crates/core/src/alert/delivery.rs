@@ -57,6 +57,13 @@ pub struct Delivery {
     pub ended_at: Option<Timestamp>,
 }
 
+impl Delivery {
+    /// Whether it waited for so long that nobody wants to hear it any more: its channel was away, for example.
+    pub fn is_too_old(&self, now: Timestamp) -> bool {
+        now > later(self.new.available_at, MAX_DELIVERY_AGE)
+    }
+}
+
 /// Whether a message was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeliveryStatus {

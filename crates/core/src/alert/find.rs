@@ -46,6 +46,8 @@ pub struct MissedFact {
     pub last_at: Timestamp,
     /// How many.
     pub slots: u64,
+    /// Whether the last of them is later than the last look, so that they count even if a run followed.
+    pub is_news: bool,
 }
 
 /// The facts behind a problem.
@@ -68,7 +70,7 @@ impl JobFacts {
         }
         match kind {
             Kind::Failed => (state.consecutive_failures >= rule.after).then(|| self.failing(now)),
-            Kind::NoSuccess => self.overdue(rule, now),
+            Kind::NoSuccess => self.overdue(rule, now).or_else(|| self.still_overdue(rule, open?)),
             Kind::JobError => {
                 let error = state.error.as_ref().filter(|_| state.status == JobStatus::Active)?;
                 Some(simple(state.updated_at, error.clone()))
@@ -106,6 +108,19 @@ impl JobFacts {
         Some(Finding { run: self.last_failure.as_ref().map(|failure| failure.run), ..simple(deadline, reason) })
     }
 
+    /// A success that is overdue stays so until there is one, also when a later deadline expects none: on a weekend, for
+    /// example.
+    fn still_overdue(&self, rule: &Rule, open: &Problem) -> Option<Finding> {
+        let state = &self.job.state;
+        let is_expected = rule.deadline.is_some() && state.status == JobStatus::Active && state.error.is_none();
+        let has_changed = state.updated_at > open.since;
+        (is_expected && !has_changed && !self.has_succeeded_since(open)).then(|| open.finding())
+    }
+
+    fn has_succeeded_since(&self, problem: &Problem) -> bool {
+        self.last_success_at.is_some_and(|success| success > problem.since)
+    }
+
     /// Missed slots are a problem until a later run.
     fn still_missed(&self, open: Option<&Problem>) -> Option<Finding> {
         let has_run_since = |mark: Timestamp| self.last_run_at.is_some_and(|at| at > mark);
@@ -114,16 +129,7 @@ impl JobFacts {
             Some(missed) if known.is_none_or(|known| missed.last_at >= known) => {
                 Some(missed.finding()).filter(|finding| !has_run_since(finding.mark_at))
             }
-            _ => {
-                let open = open.filter(|problem| !has_run_since(problem.mark_at))?;
-                Some(Finding {
-                    since: open.since,
-                    mark_at: open.mark_at,
-                    count: open.count,
-                    reason: open.reason.clone(),
-                    run: None,
-                })
-            }
+            _ => open.filter(|problem| !has_run_since(problem.mark_at)).map(Problem::finding),
         }
     }
 
@@ -136,7 +142,7 @@ impl JobFacts {
         let finding = match kind {
             // How many failed in a row is not known any more.
             Kind::Failed if rule.after == 1 => self.last_failure.as_ref().filter(|failure| failure.is_news)?.finding(),
-            Kind::Missed => self.missed.as_ref()?.finding(),
+            Kind::Missed => self.missed.as_ref().filter(|missed| missed.is_news)?.finding(),
             _ => return None,
         };
         Some(finding).filter(|finding| known.is_none_or(|known| finding.mark_at > known))
@@ -152,18 +158,30 @@ impl JobFacts {
     }
 
     /// Why a problem is over.
-    pub(super) fn recovery(&self, kind: Kind) -> String {
+    pub(super) fn recovery(&self, problem: &Problem) -> String {
         let state = &self.job.state;
-        let text = match (kind, state.status) {
+        // Only operators change that, and a resumption forgets failures.
+        let has_changed = state.updated_at > problem.mark_at;
+        let text = match (problem.kind, state.status) {
             (_, JobStatus::Retired) => "the job is retired",
             (Kind::NoSuccess | Kind::JobError, JobStatus::Paused) => "the job is paused",
             (Kind::NoSuccess, _) if state.error.is_some() => "the job cannot fire",
+            (Kind::Failed, _) if has_changed => "the job was resumed or changed",
+            (Kind::NoSuccess, _) if !self.has_succeeded_since(problem) => "the job or the rule was changed",
             (Kind::Failed | Kind::NoSuccess, _) => "a run succeeded",
             (Kind::JobError, _) => "its schedule works again",
             (Kind::AutoPaused, _) => "the job was resumed",
             (Kind::Missed, _) => "the job ran again",
         };
         text.to_owned()
+    }
+}
+
+impl Problem {
+    /// The problem as it was found last.
+    fn finding(&self) -> Finding {
+        let Problem { since, mark_at, count, run, .. } = *self;
+        Finding { since, mark_at, count, reason: self.reason.clone(), run }
     }
 }
 

@@ -151,6 +151,61 @@ fn a_channel_that_two_rules_name_gets_one_message() {
 }
 
 #[test]
+fn quiet_hours_of_one_rule_do_not_delay_the_message_of_another() {
+    let quiet = QuietHours::new("22:00", "07:00", "UTC").unwrap();
+    let rules = [
+        Rule { quiet: Some(quiet), ..rule(&[Kind::Failed]) },
+        Rule { name: "urgent".to_owned(), ..rule(&[Kind::Failed]) },
+    ];
+    let notices = decide(&rules, &[facts(1)], &[], &[], at("01:00:00")).notices;
+    assert_eq!((notices.len(), notices[0].available_at), (1, at("01:00:00")));
+}
+
+#[test]
+fn a_success_that_is_overdue_stays_so_when_the_next_day_expects_none() {
+    let rules = [Rule { deadline: Some(Deadline::by("06:00", "UTC").unwrap()), ..rule(&[Kind::NoSuccess]) }];
+    let created = at("00:00:00");
+    let mut weekly = facts(0);
+    // 15 November 2026 is a Sunday.
+    weekly.job.definition = Arc::new(given::job("0 2 * * sun", "", created));
+    let opened = decide(&rules, &[weekly.clone()], &[], &[], at("06:00:00"));
+    assert_eq!(sent_changes(&opened), [("all", Change::Opened)]);
+    let day = SignedDuration::from_hours(24);
+    for days in 1..=6 {
+        let later = decide(&rules, &[weekly.clone()], &[], &opened.problems, at("06:00:00") + day * days);
+        assert_eq!(later, Decision::default(), "after {days} days");
+    }
+    let mut changed = weekly.clone();
+    changed.job.state.updated_at = at("09:00:00");
+    let over = decide(&rules, &[changed], &[], &opened.problems, at("10:00:00"));
+    assert_eq!(over.problems[0].closed_because.as_deref(), Some("the job or the rule was changed"));
+    weekly.last_success_at = Some(at("09:00:00"));
+    let over = decide(&rules, &[weekly], &[], &opened.problems, at("10:00:00"));
+    assert_eq!(over.problems[0].closed_because.as_deref(), Some("a run succeeded"));
+}
+
+#[test]
+fn a_resumption_is_not_told_as_a_success() {
+    let rules = [rule(&[Kind::Failed])];
+    let opened = decide(&rules, &[facts(1)], &[], &[], at("01:00:00"));
+    let mut resumed = facts(0);
+    resumed.job.state.updated_at = at("01:30:00");
+    let over = decide(&rules, &[resumed], &[], &opened.problems, at("02:00:00"));
+    assert_eq!(over.problems[0].closed_because.as_deref(), Some("the job was resumed or changed"));
+}
+
+#[test]
+fn slots_whose_miss_is_noted_late_are_told_unless_a_run_followed() {
+    let rules = [rule(&[Kind::Missed])];
+    let mut missed = facts(0);
+    missed.missed = Some(MissedFact { first_at: at("02:00:00"), last_at: at("02:00:00"), slots: 1, is_news: false });
+    let opened = decide(&rules, &[missed.clone()], &[], &[], at("05:00:00"));
+    assert_eq!(sent_changes(&opened), [("all", Change::Opened)]);
+    missed.last_run_at = Some(at("03:00:00"));
+    assert_eq!(decide(&rules, &[missed], &[], &[], at("05:00:00")), Decision::default(), "it is over, and no news");
+}
+
+#[test]
 fn only_jobs_in_scope_count_and_a_removed_rule_ends_its_problems_in_silence() {
     let scope = RuleScope::Label("team".to_owned(), Some("billing".to_owned()));
     let mut labeled = facts(1);
@@ -203,7 +258,7 @@ fn an_error_and_an_automatic_pause_are_problems_until_they_are_mended() {
 fn missed_slots_are_a_problem_until_the_next_run() {
     let rules = [rule(&[Kind::Missed])];
     let mut missed = facts(0);
-    missed.missed = Some(MissedFact { first_at: at("01:00:00"), last_at: at("02:00:00"), slots: 13 });
+    missed.missed = Some(MissedFact { first_at: at("01:00:00"), last_at: at("02:00:00"), slots: 13, is_news: true });
     missed.last_run_at = Some(at("00:55:00"));
     let opened = decide(&rules, &[missed.clone()], &[], &[], at("02:01:00"));
     assert_eq!((sent_changes(&opened), opened.problems[0].count), (vec![("all", Change::Opened)], 13));
@@ -292,7 +347,7 @@ proptest! {
                     facts.job.state.consecutive_failures = 0;
                     (facts.last_success_at, facts.last_run_at) = (Some(now), Some(now));
                 }
-                Step::Miss => facts.missed = Some(MissedFact { first_at: now, last_at: now, slots: 1 }),
+                Step::Miss => facts.missed = Some(MissedFact { first_at: now, last_at: now, slots: 1, is_news: true }),
                 Step::Pause => {
                     facts.job.state.status = JobStatus::Paused;
                     facts.job.state.updated_at = now;

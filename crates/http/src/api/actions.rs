@@ -159,6 +159,8 @@ pub(crate) async fn run_now(request: ApiRequest) -> Result<ApiResponse, Problem>
     let jobs = request.jobs_because(form.text("note"));
     let mut run_request = jobs.run_now(&job);
     if let Some(payload) = request.raw("payload") {
+        let row = request.jobs().get(&job).await?;
+        request.expect_payload_allowed(row.job.definition.target.as_str())?;
         run_request = run_request.payload(payload);
     }
     if form.flag("force") {

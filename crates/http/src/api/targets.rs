@@ -81,6 +81,7 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
 /// Runs a target once, without a job.
 pub async fn try_once(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let target = request.part("target");
+    request.expect_payload_allowed(target)?;
     let payload = request.raw("payload");
     let tried_run = match &payload {
         Some(payload) => request.runs().try_target(target, payload).await,

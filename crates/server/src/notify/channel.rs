@@ -57,18 +57,30 @@ impl ChannelSettings {
             problems.into_iter().next().unwrap_or_else(|| ("url", "cannot be called".to_owned()))
         };
         Ok(match &self.kind {
-            ChannelKind::Webhook(settings) => Channel::Webhook(Http::new(settings).map_err(first)?),
-            ChannelKind::Slack(settings) => Channel::Slack(Http::new(settings).map_err(first)?),
+            ChannelKind::Webhook(settings) => Channel::Webhook(Http::new(settings).map_err(first)?, path_of(settings)),
+            ChannelKind::Slack(settings) => Channel::Slack(Http::new(settings).map_err(first)?, path_of(settings)),
             ChannelKind::Command(settings, timeout) => Channel::Command(settings.clone(), *timeout),
             ChannelKind::Unknown => return Err(("type", "is not known".to_owned())),
         })
     }
 }
 
-/// A channel that can be used.
+/// The path of the address. Services like Slack keep their secret there.
+fn path_of(settings: &HttpSettings) -> String {
+    let address = settings.url.as_str();
+    let path = address.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
+    path.unwrap_or_default().split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
+/// An error without the path of the address, which a redirect may repeat.
+fn without(path: &str, error: String) -> String {
+    if path.len() > 1 { error.replace(path, "/***") } else { error }
+}
+
+/// A channel that can be used; calls have the path of their address beside them.
 pub(super) enum Channel {
-    Webhook(Http),
-    Slack(Http),
+    Webhook(Http, String),
+    Slack(Http, String),
     Command(CommandSettings, Duration),
 }
 
@@ -79,7 +91,7 @@ impl Channel {
         let message: Value = serde_json::from_str(new.message.as_str())
             .map_err(|error| format!("the message cannot be read: {error}"))?;
         match self {
-            Channel::Webhook(http) => {
+            Channel::Webhook(http, path) => {
                 let kind = format!("problem.{}", new.change.as_str());
                 let body = json!({ "type": kind, "timestamp": new.created_at.to_string(), "data": message });
                 let about = [
@@ -90,11 +102,13 @@ impl Channel {
                     ("ce-time", new.created_at.to_string()),
                     ("idempotency-key", format!("\"{}\"", new.id)),
                 ];
-                http.send(&new.id.to_string(), at, &about, body.to_string().into_bytes()).await
+                let sent = http.send(&new.id.to_string(), at, &about, body.to_string().into_bytes()).await;
+                sent.map_err(|error| without(path, error))
             }
-            Channel::Slack(http) => {
+            Channel::Slack(http, path) => {
                 let body = json!({ "text": slack_text(&message) });
-                http.send(&new.id.to_string(), at, &[], body.to_string().into_bytes()).await
+                let sent = http.send(&new.id.to_string(), at, &[], body.to_string().into_bytes()).await;
+                sent.map_err(|error| without(path, error))
             }
             Channel::Command(settings, timeout) => program::run(settings, *timeout, delivery, &message).await,
         }
@@ -123,6 +137,16 @@ fn slack_text(message: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_does_not_show_the_path_of_the_address() {
+        let settings = |url: &str| HttpSettings::new(url);
+        let path = path_of(&settings("https://hooks.example/T0/B0/s3cret?a=b#c"));
+        assert_eq!(path, "/T0/B0/s3cret");
+        let error = "answered 302 and pointed to https://other.example/T0/B0/s3cret: no".to_owned();
+        assert_eq!(without(&path, error), "answered 302 and pointed to https://other.example/***: no");
+        assert_eq!(without(&path_of(&settings("https://hooks.example/")), "a/b".to_owned()), "a/b");
+    }
 
     #[test]
     fn a_job_cannot_mention_a_channel_of_slack() {

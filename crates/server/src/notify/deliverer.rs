@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use everbell::Everbell;
@@ -10,7 +11,7 @@ use everbell_core::alert::{DELIVERY_LEASE, Delivery, DeliveryEnd};
 use everbell_core::store::StoreResult;
 use jiff::SignedDuration;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tracing::{debug, warn};
 
 use super::channel::{Channel, ChannelSettings};
@@ -18,62 +19,102 @@ use crate::targets::Problem;
 
 /// How often the outbox is looked at.
 const POLL: Duration = Duration::from_secs(2);
-/// The most messages that are sent at once.
+/// The most messages that are claimed at once.
 const MAX_AT_ONCE: u32 = 8;
 
 pub(super) struct Deliverer {
     bell: Everbell,
-    names: Vec<String>,
-    channels: Arc<BTreeMap<String, Channel>>,
+    channels: BTreeMap<String, Arc<Sender>>,
+}
+
+/// A channel, and whether messages are being sent through it.
+struct Sender {
+    channel: Channel,
+    busy: AtomicUsize,
+}
+
+/// A message on its way. Its channel takes no others until all that were claimed with it have ended.
+struct OnItsWay(Arc<Sender>);
+
+impl OnItsWay {
+    fn new(sender: &Arc<Sender>) -> OnItsWay {
+        sender.busy.fetch_add(1, Ordering::SeqCst);
+        OnItsWay(Arc::clone(sender))
+    }
+}
+
+impl Drop for OnItsWay {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl Deliverer {
     pub(super) fn new(bell: Everbell, settings: &[ChannelSettings]) -> Result<Deliverer, Problem> {
-        let opened = settings.iter().map(|settings| Ok((settings.name.clone(), settings.open()?)));
-        let channels: BTreeMap<String, Channel> = opened.collect::<Result<_, Problem>>()?;
-        Ok(Deliverer { bell, names: channels.keys().cloned().collect(), channels: Arc::new(channels) })
+        let opened = settings.iter().map(|settings| {
+            let sender = Sender { channel: settings.open()?, busy: AtomicUsize::new(0) };
+            Ok((settings.name.clone(), Arc::new(sender)))
+        });
+        Ok(Deliverer { bell, channels: opened.collect::<Result<_, Problem>>()? })
     }
 
     /// Sends until it is dropped; what is being sent then is tried again when its lease is over.
     pub(super) async fn run(&self, woken: &Notify) -> Infallible {
+        let mut sending = JoinSet::new();
         loop {
-            match self.step().await {
-                // There may be more.
-                Ok(sent) if sent > 0 => continue,
+            match self.step(&mut sending).await {
+                // There may be more, for others.
+                Ok(claimed) if claimed > 0 => continue,
                 Ok(_) => {}
                 Err(error) => warn!(%error, "could not read the outbox of notifications; retrying"),
             }
-            let _timeout = tokio::time::timeout(POLL, woken.notified()).await;
+            tokio::select! {
+                Some(ended) = sending.join_next() => report(ended),
+                () = woken.notified() => {}
+                () = tokio::time::sleep(POLL) => {}
+            }
         }
     }
 
-    /// Sends what is due, and returns how many messages that were.
-    async fn step(&self) -> StoreResult<usize> {
+    /// Begins to send what is due through channels that have nothing to do, and returns how many messages that are: one
+    /// that does not answer delays no other.
+    async fn step(&self, sending: &mut JoinSet<StoreResult<()>>) -> StoreResult<usize> {
+        let is_free = |sender: &Arc<Sender>| sender.busy.load(Ordering::SeqCst) == 0;
+        let free = self.channels.iter().filter(|(_, sender)| is_free(sender)).map(|(name, _)| name.clone());
+        let free: Vec<String> = free.collect();
+        if free.is_empty() {
+            return Ok(0);
+        }
         let now = self.bell.now();
         let lease = now.checked_add(SignedDuration::try_from(DELIVERY_LEASE).unwrap_or_default()).unwrap_or(now);
-        let claimed = self.bell.store().claim_deliveries(&self.names, now, lease, MAX_AT_ONCE).await?;
+        let claimed = self.bell.store().claim_deliveries(&free, now, lease, MAX_AT_ONCE).await?;
         let count = claimed.len();
-        let mut sending = JoinSet::new();
         for delivery in claimed {
-            let (bell, channels) = (self.bell.clone(), Arc::clone(&self.channels));
-            sending.spawn(async move { deliver(&bell, &channels, delivery).await });
-        }
-        while let Some(ended) = sending.join_next().await {
-            match ended {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => warn!(%error, "could not record that a notification was sent; it may be sent again"),
-                Err(error) => warn!(%error, "a notification was not sent; it is tried again"),
-            }
+            // Only messages for these channels are taken.
+            let Some(sender) = self.channels.get(&delivery.new.channel) else { continue };
+            let (bell, on_its_way) = (self.bell.clone(), OnItsWay::new(sender));
+            sending.spawn(async move { deliver(&bell, &on_its_way.0.channel, delivery).await });
         }
         Ok(count)
     }
 }
 
-async fn deliver(bell: &Everbell, channels: &BTreeMap<String, Channel>, delivery: Delivery) -> StoreResult<()> {
-    // Only messages for these channels are taken.
-    let Some(channel) = channels.get(&delivery.new.channel) else { return Ok(()) };
+fn report(ended: Result<StoreResult<()>, JoinError>) {
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => warn!(%error, "could not record that a notification was sent; it may be sent again"),
+        Err(error) => warn!(%error, "a notification was not sent; it is tried again"),
+    }
+}
+
+async fn deliver(bell: &Everbell, channel: &Channel, delivery: Delivery) -> StoreResult<()> {
     let (id, name) = (delivery.new.id, &delivery.new.channel);
-    let end = match channel.send(&delivery, bell.now()).await {
+    let sent = if delivery.is_too_old(bell.now()) {
+        Err("it could not be sent for a day".to_owned())
+    } else {
+        channel.send(&delivery, bell.now()).await
+    };
+    let end = match sent {
         Ok(()) => {
             debug!(delivery = %id, channel = %name, "notification delivered");
             DeliveryEnd::Delivered

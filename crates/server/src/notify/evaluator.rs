@@ -1,5 +1,6 @@
 //! The evaluator: reads facts, asks [`decide`], and writes what it says.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use everbell_core::store::{Instance, JobRef, StoreResult};
 use jiff::SignedDuration;
 use tokio::sync::Notify;
 use tracing::{info, warn};
+use uuid::Uuid;
 
 use super::facts::{Facts, gather};
 use super::message::{Links, compose};
@@ -24,6 +26,9 @@ const NOTE_INTERVAL: Duration = Duration::from_mins(1);
 const OVERLAP: Duration = Duration::from_mins(2);
 /// How far back it looks after an outage.
 const MAX_LOOK_BACK: Duration = Duration::from_hours(7 * 24);
+
+/// The most problems that one transaction writes, so that it ends in time also when everything fails at once.
+const MAX_PROBLEMS_AT_ONCE: usize = 500;
 
 pub(super) struct Evaluator {
     bell: Everbell,
@@ -42,6 +47,8 @@ enum Looked {
     Unchanged,
     /// Problems or messages were written.
     Written,
+    /// They were, and there are more.
+    WrittenSome,
     /// Another decision was faster.
     Outrun,
 }
@@ -59,6 +66,10 @@ impl Evaluator {
         loop {
             match self.look().await {
                 Ok(Looked::Written) => woken.notify_one(),
+                Ok(Looked::WrittenSome) => {
+                    woken.notify_one();
+                    continue;
+                }
                 Ok(Looked::Outrun) => info!("another instance evaluated the notification rules at the same time"),
                 Ok(Looked::Passed | Looked::Unchanged) => {}
                 Err(error) => warn!(%error, "could not evaluate the notification rules; retrying"),
@@ -80,7 +91,14 @@ impl Evaluator {
         self.looked_at = alerts.looked_at;
         let since = news_since(&alerts, now);
         let Facts { jobs, rows, gone } = gather(&**store, &self.rules, &alerts.problems, since).await?;
-        let Decision { problems, notices } = decide(&self.rules, &jobs, &gone, &alerts.problems, now);
+        let Decision { mut problems, mut notices } = decide(&self.rules, &jobs, &gone, &alerts.problems, now);
+        let is_more = problems.len() > MAX_PROBLEMS_AT_ONCE;
+        if is_more {
+            // The next look finds the others, and the news of this one.
+            problems.truncate(MAX_PROBLEMS_AT_ONCE);
+            let written: BTreeSet<Uuid> = problems.iter().map(|problem| problem.id).collect();
+            notices.retain(|notice| written.contains(&notice.problem.id));
+        }
         let is_noted = alerts.looked_at.is_some_and(|at| earlier(now, NOTE_INTERVAL) < at);
         if problems.is_empty() && notices.is_empty() && is_noted {
             return Ok(Looked::Unchanged);
@@ -91,7 +109,13 @@ impl Evaluator {
             let message = compose(notice, rows.get(&notice.problem.job), run.as_ref(), &self.links);
             deliveries.push(new_delivery(notice, message, now));
         }
-        for problem in &problems {
+        let changed = !problems.is_empty() || !deliveries.is_empty();
+        let looked_at = if is_more { alerts.looked_at.unwrap_or(since) } else { now };
+        let write = AlertWrite { looked_at, problems, deliveries };
+        if !store.write_alerts(alerts.generation, &write).await? {
+            return Ok(Looked::Outrun);
+        }
+        for problem in &write.problems {
             let (kind, job) = (problem.kind.as_str(), problem.job.as_str());
             match &problem.closed_because {
                 Some(because) => info!(kind, job, "problem closed: {because}"),
@@ -99,13 +123,10 @@ impl Evaluator {
                 None => {}
             }
         }
-        let changed = !problems.is_empty() || !deliveries.is_empty();
-        let write = AlertWrite { looked_at: now, problems, deliveries };
-        let written = store.write_alerts(alerts.generation, &write).await?;
-        Ok(match (written, changed) {
-            (false, _) => Looked::Outrun,
-            (true, true) => Looked::Written,
-            (true, false) => Looked::Unchanged,
+        Ok(match (changed, is_more) {
+            (_, true) => Looked::WrittenSome,
+            (true, false) => Looked::Written,
+            (false, false) => Looked::Unchanged,
         })
     }
 

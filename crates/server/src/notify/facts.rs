@@ -1,17 +1,20 @@
 //! Facts about the jobs that rules ask about. Only jobs that may have a problem are read, kind by kind.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use everbell::{StoreError, Timestamp};
 use everbell_core::alert::{FailureFact, JobFacts, Kind, MissedFact, Problem, Rule, RuleScope};
 use everbell_core::store::{GapFilter, JobFilter, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
-use everbell_core::{GapReason, JobId, JobKey, JobStatus, Run, RunStatus};
+use everbell_core::{Gap, GapReason, JobId, JobKey, JobStatus, Run, RunStatus};
 
 use super::evaluator::{by_key, earlier};
 
 /// How long before its end a run may have been planned to count as news.
 const MAX_NEWS_AGE: Duration = Duration::from_mins(10);
+/// How late the miss of a slot may be noted: after an outage the slots of all of it are.
+const MAX_GAP_DELAY: Duration = Duration::from_hours(24);
 /// Rows of one page, and the most pages of a list.
 const PAGE_LIMIT: u32 = 500;
 const MAX_PAGES: usize = 40;
@@ -64,12 +67,14 @@ pub(super) async fn gather(
             None if row.job.state.consecutive_failures > 0 => last_failure(store, key, row).await?,
             None => None,
         };
+        let last_run = row.last_run.as_ref().filter(|run| run.status != RunStatus::Skipped);
+        let last_run_at = last_run.map(|run| run.id.time());
         jobs.push(JobFacts {
             job: row.job.clone(),
             last_failure,
             last_success_at,
-            missed: missed.get(key).cloned(),
-            last_run_at: row.last_run.as_ref().filter(|run| run.status != RunStatus::Skipped).map(|run| run.id.time()),
+            missed: missed.get(key).and_then(|gaps| missed_fact(gaps, last_run_at, since)),
+            last_run_at,
         });
     }
     Ok(Facts { jobs, rows, gone })
@@ -178,24 +183,33 @@ async fn key_of(store: &dyn Store, job: JobId) -> StoreResult<Option<JobKey>> {
     }
 }
 
-/// Slots of each job that were missed since a time.
-async fn missed(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<JobKey, MissedFact>> {
-    let filter = GapFilter { reason: Some(GapReason::Missed), from: Some(since), ..GapFilter::default() };
-    let mut found: BTreeMap<JobKey, MissedFact> = BTreeMap::new();
+/// Joins gaps of a job, without those that are old news: a run followed.
+fn missed_fact(gaps: &[Gap], last_run_at: Option<Timestamp>, since: Timestamp) -> Option<MissedFact> {
+    let matters = |gap: &&Gap| gap.last_slot_at >= since || last_run_at.is_none_or(|at| gap.last_slot_at > at);
+    let gaps: Vec<&Gap> = gaps.iter().filter(matters).collect();
+    let first_at = gaps.iter().map(|gap| gap.first_slot_at).min()?;
+    let last_at = gaps.iter().map(|gap| gap.last_slot_at).max()?;
+    let slots = gaps.iter().map(|gap| gap.slots).sum();
+    Some(MissedFact { first_at, last_at, slots, is_news: last_at >= since })
+}
+
+/// Slots of each job that were missed since a time, or shortly before: that may have been noted since.
+async fn missed(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<JobKey, Vec<Gap>>> {
+    let from = Some(earlier(since, MAX_GAP_DELAY));
+    let filter = GapFilter { reason: Some(GapReason::Missed), from, ..GapFilter::default() };
+    let mut found: BTreeMap<JobKey, Vec<Gap>> = BTreeMap::new();
     let mut keys: BTreeMap<JobId, Option<JobKey>> = BTreeMap::new();
     let mut page = PageRequest { limit: PAGE_LIMIT, after: None };
     for _ in 0..MAX_PAGES {
         let read = store.list_gaps(&filter, &page).await?;
-        for (job, _, gap) in &read.items {
-            if !keys.contains_key(job) {
-                keys.insert(*job, key_of(store, *job).await?);
+        for (job, _, gap) in read.items {
+            let key = match keys.entry(job) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(new) => new.insert(key_of(store, job).await?).clone(),
+            };
+            if let Some(key) = key {
+                found.entry(key).or_default().push(gap);
             }
-            let Some(Some(key)) = keys.get(job).cloned() else { continue };
-            let new = MissedFact { first_at: gap.first_slot_at, last_at: gap.last_slot_at, slots: gap.slots };
-            let fact = found.entry(key).or_insert_with(|| MissedFact { slots: 0, ..new.clone() });
-            fact.first_at = fact.first_at.min(new.first_at);
-            fact.last_at = fact.last_at.max(new.last_at);
-            fact.slots += new.slots;
         }
         page.after = read.next;
         if page.after.is_none() {

@@ -1,5 +1,6 @@
 //! Channels of type `command`: a program that gets the message on its standard input and in its environment.
 
+use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -14,7 +15,10 @@ use crate::targets::{CommandSettings, passed_environment, redact, run_as};
 /// The most that is read of what a program complains.
 const MAX_COMPLAINT_BYTES: u64 = 2_000;
 
-/// A program and everything that it started, which ends with this value.
+/// How long its complaints are read after its end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// A program, which ends with this value together with everything that it started, unless it has ended by itself.
 struct Group(Child);
 
 impl Drop for Group {
@@ -71,8 +75,8 @@ async fn attend(
             let _unwanted = stdin.write_all(message.to_string().as_bytes()).await;
         }
     };
+    let mut complaint = Vec::new();
     let listen = async {
-        let mut complaint = Vec::new();
         if let Some(stderr) = stderr {
             let mut start = stderr.take(MAX_COMPLAINT_BYTES);
             start.read_to_end(&mut complaint).await?;
@@ -80,13 +84,29 @@ async fn attend(
             let mut rest = start.into_inner();
             tokio::io::copy(&mut rest, &mut tokio::io::sink()).await?;
         }
-        std::io::Result::Ok(complaint)
+        std::io::Result::Ok(())
     };
-    let ((), complaint, status) = tokio::join!(feed, listen, child.wait());
-    let complaint = complaint?;
+    let status = {
+        let mut pipes = pin!(async { tokio::join!(feed, listen).1 });
+        let mut is_read = false;
+        let status = loop {
+            tokio::select! {
+                read = &mut pipes, if !is_read => {
+                    read?;
+                    is_read = true;
+                }
+                status = child.wait() => break status?,
+            }
+        };
+        if !is_read {
+            // What it left in the background may keep its pipes open for as long as it wants.
+            let _kept_open = tokio::time::timeout(LAST_WORDS, &mut pipes).await;
+        }
+        status
+    };
     let complaint = redact(settings, &complaint, (complaint.len() as u64) < MAX_COMPLAINT_BYTES);
     let complaint = everbell_core::storable_text(&String::from_utf8_lossy(&complaint), 2_000);
-    Ok((status?.code(), complaint))
+    Ok((status.code(), complaint))
 }
 
 /// Variables that describe the message.

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::notify::ChannelSettings;
+use crate::targets::SHELL_LABEL;
 use everbell_http::{ApiOptions, Channel, Served};
 use everbell_observe::Duties;
 
@@ -15,6 +16,8 @@ pub(super) fn api(config: &Config) -> ApiOptions {
         metrics_token: config.auth.metrics_token.clone(),
         templates: config.templates.clone(),
         channels: config.channels.iter().map(|channel| described(config, channel)).collect(),
+        // Whether it is allowed here or not: another instance may serve it.
+        program_targets: vec![SHELL_LABEL.to_owned()],
         environment: config.ui.environment.clone(),
         ui: config.ui.enabled,
         public_url: config.server.public_url.clone(),

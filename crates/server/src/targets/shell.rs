@@ -85,12 +85,12 @@ impl ShellPayload {
         }
     }
 
-    /// The start of the first line of the command.
+    /// The first word of the command. The rest may hold a password, and failures are told to many.
     fn name(&self) -> String {
-        let line = self.command.trim().lines().next().unwrap_or_default();
-        match line.char_indices().nth(MAX_NAME_CHARS) {
-            Some((end, _)) => format!("{}…", &line[..end]),
-            None => line.to_owned(),
+        let word = self.command.split_whitespace().next().unwrap_or_default();
+        match word.char_indices().nth(MAX_NAME_CHARS) {
+            Some((end, _)) => format!("{}…", &word[..end]),
+            None => word.to_owned(),
         }
     }
 }
@@ -209,8 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn failure_names_the_start_of_the_command() {
-        assert_eq!(parse(r#"{"command": "a b\nc"}"#).unwrap().name(), "a b");
+    fn failure_names_the_first_word_of_the_command() {
+        assert_eq!(parse(r#"{"command": " dump -psecret\nc"}"#).unwrap().name(), "dump");
         let long = format!(r#"{{"command": "{}"}}"#, "é".repeat(81));
         assert_eq!(parse(&long).unwrap().name(), format!("{}…", "é".repeat(80)));
     }

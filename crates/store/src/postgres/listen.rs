@@ -66,16 +66,16 @@ async fn listen(
         {
             wait = MIN_RECONNECT_PAUSE;
             let probe = Probe { options, channel: &channel, word: random_word() };
-            probe.say().await;
             // Notifications before the connection are unknown, so all loops look once.
             forget(&floors);
             wake.notify_waiters();
+            probe.say().await;
             while let Some(payload) = received(&mut listener, &probe, &hears).await {
                 if payload == probe.word {
                     hears.store(true, Ordering::Relaxed);
                 }
-                // Any payload but the empty one.
-                if !payload.is_empty() {
+                // Any payload but the empty one, and the words of listeners.
+                if !payload.is_empty() && !payload.starts_with(PROBE_WORD) {
                     forget(&floors);
                 }
                 wake.notify_waiters();
@@ -100,9 +100,11 @@ struct Probe<'a> {
     word: String,
 }
 
+const PROBE_WORD: &str = "hear ";
+
 /// Two listeners must not take each other's word for theirs.
 fn random_word() -> String {
-    format!("hear {:016x}", RandomState::new().build_hasher().finish())
+    format!("{PROBE_WORD}{:016x}", RandomState::new().build_hasher().finish())
 }
 
 impl Probe<'_> {

@@ -228,7 +228,10 @@ async fn a_plan_that_starts_only_some_of_its_runs_wakes_another_instance() {
     for key in ["one", "two"] {
         create(&one, key, "0 * * * *").await;
     }
-    // It comes later, so that it hears nothing of the jobs.
+    // It comes later, so that it hears nothing of the jobs, nor what the first one says to itself.
+    while !one.hears_others() {
+        tokio::task::yield_now().await;
+    }
     let other = PostgresStore::connect(database.url()).await.unwrap();
     while !other.hears_others() {
         tokio::task::yield_now().await;

@@ -22,7 +22,7 @@ use crate::output::{Mark, Output, counted, printable};
 use crate::progress::Progress;
 use crate::{CliError, Exit, OnlineArgs, Session, api};
 use everbell_wire::JobBody;
-use everbell_wire::crontab::IMPORTED_LABEL;
+use everbell_wire::crontab::{CRONTAB_LABEL, IMPORTED_LABEL};
 use everbell_wire::job_body::declared;
 
 /// From this number of changes on, progress is shown.
@@ -146,14 +146,23 @@ pub(super) fn carry_out(
 
 /// Refuses an import that would change jobs that come from elsewhere.
 fn expect_own(steps: &[Step], existing: &[WithJson<wire::Job>], label: &str) -> Result<(), CliError> {
+    // Standard input and `/etc/crontab` have the same name on every machine.
+    let is_clear = label != CRONTAB_LABEL;
     let is_own = |key: &str| {
         let job = existing.iter().map(|job| &job.document).find(|job| job.job_key == key);
-        job.is_some_and(|job| job.labels.get(IMPORTED_LABEL).is_some_and(|value| value == label))
+        is_clear && job.is_some_and(|job| job.labels.get(IMPORTED_LABEL).is_some_and(|value| value == label))
     };
     let changed = steps.iter().filter(|step| step.action == Action::NewVersion && !is_own(&step.job_key));
     let foreign: Vec<String> = changed.map(|step| format!("`{}`", printable(&step.job_key))).collect();
     if foreign.is_empty() {
         return Ok(());
+    }
+    if !is_clear {
+        return Err(CliError::invalid(format!(
+            "these jobs exist with another definition, and may come from another machine: {}; \
+             import the crontab from a file with a name of its own",
+            foreign.join(", ")
+        )));
     }
     Err(CliError::invalid(format!(
         "these jobs exist, and were not imported from `{}`: {}; retire them or import the file under another name",

@@ -146,9 +146,8 @@ fn run_history_may_be_for_admins_only() {
     let viewer = server.token_of("viewer");
     server.get("/runs").expect(200);
     server.token = viewer;
-    for path in
-        ["/runs", "/runs/00000000-0000-7000-8000-000000000000", "/jobs/key:a/gaps", "/jobs/key:a/stats", "/events"]
-    {
+    let run = "/runs/00000000-0000-7000-8000-000000000000";
+    for path in ["/runs", run, "/jobs/key:a/gaps", "/jobs/key:a/stats", "/problems", "/notify/channels", "/events"] {
         server.get(path).problem(403, "Forbidden");
     }
     server.get("/jobs").expect(200);
