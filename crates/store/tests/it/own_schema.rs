@@ -98,6 +98,10 @@ async fn two_schemas_of_one_database_are_two_everbells() {
     let options = ConnectOptions::default().schema("other");
     let other = PostgresStore::connect_with(database.url(), &options).await.unwrap();
     assert_eq!((one.schema(), other.schema()), ("everbell", "other"));
+    // Then each has said its word, which the listener of this test must not take for news.
+    while !one.hears_others() || !other.hears_others() {
+        tokio::task::yield_now().await;
+    }
     let mut listener = PgListener::connect(database.url()).await.unwrap();
     listener.listen_all(["everbell", "everbell:other"]).await.unwrap();
     create(&other, "second", "0 * * * *").await;
