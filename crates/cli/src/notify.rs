@@ -22,12 +22,14 @@ Examples:
 const CHANNELS_EXAMPLES: &str = "\
 Examples:
   everbell notify channels
+  everbell notify channels --tz Europe/Paris
   everbell notify channels --json";
 
 const TEST_EXAMPLES: &str = "\
 Examples:
   everbell notify test ops-slack
-  everbell notify test oncall --no-wait";
+  everbell notify test oncall --no-wait
+  everbell notify test ops-slack --json";
 
 const DELIVERIES_EXAMPLES: &str = "\
 Examples:

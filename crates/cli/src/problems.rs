@@ -27,16 +27,20 @@ Examples:
 const ACKNOWLEDGE_EXAMPLES: &str = "\
 Examples:
   everbell problems acknowledge \"$PROBLEM\"
-  everbell problems acknowledge \"$PROBLEM\" --reason 'looking at it'";
+  everbell problems acknowledge \"$PROBLEM\" --reason 'looking at it'
+  everbell problems ack \"$PROBLEM\" --quiet";
 
 const MUTE_EXAMPLES: &str = "\
 Examples:
   everbell problems mute \"$PROBLEM\" --reason 'SMTP is down, INC-88'
-  everbell problems mute \"$PROBLEM\" --for 4h --reason 'maintenance'";
+  everbell problems mute \"$PROBLEM\" --for 4h --reason 'maintenance'
+  everbell problems mute \"$PROBLEM\" --for 90m --reason 'deploying' --json";
 
 const UNMUTE_EXAMPLES: &str = "\
 Examples:
-  everbell problems unmute \"$PROBLEM\"";
+  everbell problems unmute \"$PROBLEM\"
+  everbell problems unmute \"$PROBLEM\" --quiet
+  everbell problems unmute \"$PROBLEM\" --json";
 
 const COLUMNS: [Column; 7] = [
     Column::new("ID"),

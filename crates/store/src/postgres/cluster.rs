@@ -38,7 +38,7 @@ impl ClusterStore for PostgresStore {
         let mut notes = Vec::new();
         match &self.listener {
             None => notes.push("LISTEN is off behind the pooler: loops notice changes when they poll".to_owned()),
-            Some(listener) if !listener.hears() => {
+            Some(listener) if !listener.is_connected() => {
                 notes.push("notifications do not arrive (a pooler?): loops notice changes when they poll".to_owned());
             }
             Some(_) => {}

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection, Executor};
@@ -21,24 +21,45 @@ const MIN_RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The wait before a probe is repeated that was not heard: doubled each time, up to the maximum.
+const MIN_PROBE_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PROBE_PAUSE: Duration = Duration::from_mins(10);
+
 /// A dedicated connection that wakes waiting loops.
 #[derive(Debug)]
 pub(super) struct Listener {
     task: JoinHandle<()>,
-    hears: Arc<AtomicBool>,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    is_connected: AtomicBool,
+    hears: AtomicBool,
+    /// Somebody wants to know whether it hears.
+    asked: Notify,
 }
 
 impl Listener {
     pub(super) fn start(hosts: Arc<Hosts>, channel: String, wake: Arc<Notify>, floors: [Arc<Floors>; 2]) -> Listener {
-        let hears = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn(listen(hosts, channel, wake, floors, Arc::clone(&hears)));
-        Listener { task, hears }
+        let state = Arc::new(State::default());
+        let task = tokio::spawn(listen(hosts, channel, wake, floors, Arc::clone(&state)));
+        Listener { task, state }
     }
 
-    /// Whether it is connected at this moment, and has heard what another connection said. A pooler may accept `LISTEN` for
-    /// a connection that it then gives to somebody else.
+    /// Whether it is connected at this moment.
+    pub(super) fn is_connected(&self) -> bool {
+        self.state.is_connected.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is connected, and has heard what another connection said: a pooler may accept `LISTEN` for a connection
+    /// that it then gives to somebody else. The first to ask makes it find out.
     pub(super) fn hears(&self) -> bool {
-        self.hears.load(Ordering::Relaxed)
+        let hears = self.state.hears.load(Ordering::Relaxed);
+        if !hears {
+            self.state.asked.notify_one();
+        }
+        hears
     }
 }
 
@@ -48,13 +69,7 @@ impl Drop for Listener {
     }
 }
 
-async fn listen(
-    hosts: Arc<Hosts>,
-    channel: String,
-    wake: Arc<Notify>,
-    floors: [Arc<Floors>; 2],
-    hears: Arc<AtomicBool>,
-) {
+async fn listen(hosts: Arc<Hosts>, channel: String, wake: Arc<Notify>, floors: [Arc<Floors>; 2], state: Arc<State>) {
     let mut wait = MIN_RECONNECT_PAUSE;
     loop {
         // A pool of one, so that the listener never takes a connection from the verbs.
@@ -65,14 +80,14 @@ async fn listen(
             && listener.listen(&channel).await.is_ok()
         {
             wait = MIN_RECONNECT_PAUSE;
-            let probe = Probe { options, channel: &channel, word: random_word() };
+            state.is_connected.store(true, Ordering::Relaxed);
             // Notifications before the connection are unknown, so all loops look once.
             forget(&floors);
             wake.notify_waiters();
-            probe.say().await;
-            while let Some(payload) = received(&mut listener, &probe, &hears).await {
+            let mut probe = Probe::new(options, &channel);
+            while let Some(payload) = received(&mut listener, &mut probe, &state).await {
                 if payload == probe.word {
-                    hears.store(true, Ordering::Relaxed);
+                    state.hears.store(true, Ordering::Relaxed);
                 }
                 // Any payload but the empty one, and the words of listeners.
                 if !payload.is_empty() && !payload.starts_with(PROBE_WORD) {
@@ -80,7 +95,8 @@ async fn listen(
                 }
                 wake.notify_waiters();
             }
-            hears.store(false, Ordering::Relaxed);
+            state.is_connected.store(false, Ordering::Relaxed);
+            state.hears.store(false, Ordering::Relaxed);
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(MAX_RECONNECT_PAUSE);
@@ -98,18 +114,27 @@ struct Probe<'a> {
     options: PgConnectOptions,
     channel: &'a str,
     word: String,
+    said_at: Option<Instant>,
+    pause: Duration,
 }
 
 const PROBE_WORD: &str = "hear ";
 
-/// Two listeners must not take each other's word for theirs.
-fn random_word() -> String {
-    format!("{PROBE_WORD}{:016x}", RandomState::new().build_hasher().finish())
-}
+impl<'a> Probe<'a> {
+    /// Two listeners must not take each other's word for theirs.
+    fn new(options: PgConnectOptions, channel: &'a str) -> Probe<'a> {
+        let word = format!("{PROBE_WORD}{:016x}", RandomState::new().build_hasher().finish());
+        Probe { options, channel, word, said_at: None, pause: MIN_PROBE_PAUSE }
+    }
 
-impl Probe<'_> {
-    /// Says it, within a bound. A failure is repeated after the next silence: until then loops poll.
-    async fn say(&self) {
+    /// Says it, within a bound and not too often. If it fails, loops poll until it is asked for again.
+    async fn say(&mut self) {
+        if self.said_at.is_some_and(|at| at.elapsed() < self.pause) {
+            return;
+        }
+        if self.said_at.is_some() {
+            self.pause = (self.pause * 2).min(MAX_PROBE_PAUSE);
+        }
         let said = async {
             let mut connection = self.options.connect().await?;
             sqlx::query("select pg_notify($1, $2)")
@@ -121,19 +146,29 @@ impl Probe<'_> {
             connection.close().await
         };
         let _repeated = tokio::time::timeout(PING_TIMEOUT, said).await;
+        self.said_at = Some(Instant::now());
     }
 }
 
 /// Waits for a notification, and returns what it says; none when the connection is lost, or silent for too long.
-async fn received(listener: &mut PgListener, probe: &Probe<'_>, hears: &AtomicBool) -> Option<String> {
+async fn received(listener: &mut PgListener, probe: &mut Probe<'_>, state: &State) -> Option<String> {
+    let mut silent_since = Instant::now();
     loop {
-        match tokio::time::timeout(PING_AFTER, listener.try_recv()).await {
-            Ok(received) => return received.ok().flatten().map(|notification| notification.payload().to_owned()),
-            Err(_) => match tokio::time::timeout(PING_TIMEOUT, listener.execute("select 1")).await {
-                Ok(Ok(_)) if hears.load(Ordering::Relaxed) => {}
-                Ok(Ok(_)) => probe.say().await,
-                _ => return None,
-            },
+        let silence = PING_AFTER.saturating_sub(silent_since.elapsed());
+        tokio::select! {
+            received = listener.try_recv() => {
+                return received.ok().flatten().map(|notification| notification.payload().to_owned());
+            }
+            () = state.asked.notified() => {
+                if !state.hears.load(Ordering::Relaxed) {
+                    probe.say().await;
+                }
+            }
+            () = tokio::time::sleep(silence) => {
+                let answer = tokio::time::timeout(PING_TIMEOUT, listener.execute("select 1")).await;
+                let Ok(Ok(_)) = answer else { return None };
+                silent_since = Instant::now();
+            }
         }
     }
 }

@@ -67,6 +67,15 @@ const PAGES: &[&[&str]] = &[
     &["tokens", "list"],
     &["tokens", "revoke"],
     &["audit"],
+    &["problems"],
+    &["problems", "list"],
+    &["problems", "acknowledge"],
+    &["problems", "mute"],
+    &["problems", "unmute"],
+    &["notify"],
+    &["notify", "channels"],
+    &["notify", "test"],
+    &["notify", "deliveries"],
     &["help"],
 ];
 
@@ -85,15 +94,40 @@ fn session(server: &Server) -> String {
     sessions["items"][0]["id"].as_str().unwrap().to_owned()
 }
 
+/// Channels that are in examples, and a rule, for a server.
+const NOTIFY: &str = r#"
+[[notify]]
+name = "ops-slack"
+type = "command"
+argv = ["true"]
+[[notify]]
+name = "oncall"
+type = "command"
+argv = ["true"]
+[[rule]]
+when = ["failed"]
+jobs = { keys = ["nightly-backup"] }
+to = ["ops-slack"]
+"#;
+
+/// The problem of a job that has failed.
+fn problem(server: &Server) -> String {
+    server.job("nightly-backup", &json!({"target": "fail"}));
+    data(server, &["jobs", "run", "nightly-backup"]);
+    let open = server.until("/problems", |list| list["items"].as_array().is_some_and(|items| items.len() == 1));
+    open["items"][0]["id"].as_str().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn help_begins_with_three_examples_that_work() {
     let declared = "[[job]]\njob_key = \"nightly-report\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
-    let server = Server::with(&format!("{TARGETS}\n{declared}")).registered();
+    let server = Server::with(&format!("{TARGETS}\n{declared}{NOTIFY}")).registered();
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z"}));
     server.job("slow", &json!({"target": "sleep"}));
     server.job("sync", &json!({"labels": {"team": "data", "imported": "crontab.txt"}}));
     server.job("org-briefing", &json!({"scope": "per_org"}));
     let instance = data(&server, &["instances", "-o", "name"]).trim().to_owned();
+    let problem = problem(&server);
     let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
     let path = std::env::join_paths([folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
     for page in PAGES {
@@ -107,13 +141,16 @@ fn help_begins_with_three_examples_that_work() {
             if page.ends_with(&["restore-declaration"]) {
                 server.patch("/jobs/key:nightly-report", &json!({ "description": "edited" })).expect(200);
             }
+            if page.ends_with(&["unmute"]) {
+                server.post(&format!("/problems/{problem}/mute"), &json!({ "reason": "as before" })).expect(200);
+            }
             let [run, active] = if page[0] == "runs" { runs(&server) } else { Default::default() };
             let mut shell = Command::new("sh");
             shell.args(["-c", &example.replace("http://127.0.0.1:7070", "\"$EVERBELL_SERVER\"")]);
             shell.current_dir(server.folder.path()).env("PATH", &path).env("LC_ALL", "C.UTF-8");
             shell.env("EVERBELL_SERVER", format!("http://{}", server.address)).env("EVERBELL_TOKEN", &server.token);
             shell.env("SESSION", if page[0] == "sessions" { session(&server) } else { String::new() });
-            shell.env("RUN", run).env("ACTIVE", active).env("INSTANCE", &instance);
+            shell.env("RUN", run).env("ACTIVE", active).env("INSTANCE", &instance).env("PROBLEM", &problem);
             let found = ran(shell.output().unwrap());
             assert_eq!(found.code, Some(0), "{example}: {}{}", found.stdout, found.stderr);
         }

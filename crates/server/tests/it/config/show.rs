@@ -91,6 +91,11 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          jobs.app\teverbell\tdefault\n\
          jobs.removed\tkeep\tdefault\n\
          jobs.adopt\tfalse\tdefault\n\
+         shell.allow\tfalse\tdefault\n\
+         shell.users\t-\tdefault\n\
+         shell.env\t-\tdefault\n\
+         shell.concurrency\t-\tdefault\n\
+         shell.timeout\t-\tdefault\n\
          target \"brief\": label\tbrief\teverbell.toml:12\n\
          target \"brief\": type\thttp\teverbell.toml:13\n\
          target \"brief\": url\thttps://hooks.example.com/…\teverbell.toml:14\n\
@@ -117,7 +122,7 @@ fn the_document_has_the_same_and_no_secret() {
     assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
     let shown = document(&ran.stdout);
     assert_eq!(shown["file"], "everbell.toml");
-    assert_eq!(shown["items"].as_array().unwrap().len(), 58);
+    assert_eq!(shown["items"].as_array().unwrap().len(), 63);
     assert_eq!(shown["items"][3], json!({"key": "server.role", "value": "scheduler", "source": "env EVERBELL_ROLE"}));
     assert_eq!(shown["items"][12]["value"], json!(["/api/v1", "/api/v2/admin/cron"]));
     assert_eq!(shown["items"][1]["value"], json!(null));

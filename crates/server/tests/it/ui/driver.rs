@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -103,9 +104,13 @@ impl Drop for Driver {
     fn drop(&mut self) {
         drop(self.leash.take());
         let _ = self.shell.wait();
-        // Those that were killed with the shell may still write for a moment.
+        // Those that were killed with the shell may still listen and write for a moment, also after a first removal.
+        let mut looks_without_a_trace = 0;
         for _ in 0..DRIVER_TIMEOUT.as_millis() / 10 {
-            if fs::remove_dir_all(self.folder.path()).is_ok() {
+            let _missing = fs::remove_dir_all(self.folder.path());
+            let is_gone = !self.folder.path().exists() && TcpStream::connect(&self.address).is_err();
+            looks_without_a_trace = if is_gone { looks_without_a_trace + 1 } else { 0 };
+            if looks_without_a_trace == 3 {
                 return;
             }
             std::thread::sleep(Duration::from_millis(10));
