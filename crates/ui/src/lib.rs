@@ -268,9 +268,9 @@ fn admin_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const RESERVED_PATHS: [&str; 19] = [
+pub const RESERVED_PATHS: [&str; 18] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
-    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "notify",
+    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems",
 ];
 
 /// The pages of one application.
