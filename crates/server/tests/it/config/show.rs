@@ -92,8 +92,7 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          jobs.removed\tkeep\tdefault\n\
          jobs.adopt\tfalse\tdefault\n\
          shell.allow\tfalse\tdefault\n\
-         shell.users\t-\tdefault\n\
-         shell.env\t-\tdefault\n\
+         shell.users\t-\tdefault\nshell.env\t-\tdefault\n\
          shell.concurrency\t-\tdefault\n\
          shell.timeout\t-\tdefault\n\
          target \"brief\": label\tbrief\teverbell.toml:12\n\
