@@ -1,6 +1,6 @@
 //! Crontabs: each line as a job of the `shell` target, or the reason why it is none.
 //!
-//! A variable holds for the lines below it, as in cron. A comment right above a line is its description. [`shape`] finds
+//! A variable holds for the lines below it, as in cron. A comment right above a line is its description. `shape` finds
 //! out whether a crontab has a column with users.
 
 mod shape;
