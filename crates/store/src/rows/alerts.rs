@@ -4,7 +4,7 @@ use everbell_core::alert::{
     Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem,
 };
 use everbell_core::store::StoreResult;
-use everbell_core::{Invalid, JobKey, Json, RunId};
+use everbell_core::{Invalid, JobKey, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::FromRow;
@@ -33,7 +33,7 @@ struct ProblemState {
     count: u64,
     reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    run: Option<Uuid>,
+    run: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     closed_because: Option<String>,
     told: Vec<(String, i64)>,
@@ -84,7 +84,7 @@ impl ProblemColumns {
             mark_at: number(problem.mark_at),
             count: problem.count,
             reason: problem.reason.clone(),
-            run: problem.run.map(|run| run.as_uuid()),
+            run: problem.run.map(|run| run.to_string()),
             closed_because: problem.closed_because.clone(),
             told: problem.told.iter().map(|told| (told.rule.clone(), number(told.at))).collect(),
             acknowledged: problem.acknowledged.as_ref().map(NoteState::new),
@@ -116,7 +116,7 @@ impl ProblemColumns {
                 mark_at: time(state.mark_at),
                 count: state.count,
                 reason: state.reason,
-                run: state.run.map(RunId::from_uuid),
+                run: state.run.map(|run| run.parse()).transpose()?,
                 told: state.told.into_iter().map(|(rule, at)| NotifiedRule { rule, at: time(at) }).collect(),
                 acknowledged: state.acknowledged.map(NoteState::read),
                 muted: state.muted.map(|mute| Mute { note: mute.note.read(), until: mute.until.map(time) }),
