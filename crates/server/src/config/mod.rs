@@ -114,7 +114,7 @@ pub(crate) struct Config {
     pub(crate) schedules: Vec<Schedule>,
     /// How messages reach people.
     pub(crate) channels: Vec<ChannelSettings>,
-    /// Who is told of what. Each names channels.
+    /// The rules that say which channels hear of which problems.
     pub(crate) rules: Vec<Rule>,
     /// Named expressions for new jobs: the built-in ones come first.
     pub(crate) templates: Vec<Template>,
