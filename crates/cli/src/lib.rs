@@ -25,7 +25,8 @@ pub(crate) mod orgs;
 pub(crate) mod output;
 pub(crate) mod problems;
 mod progress;
-pub(crate) mod runs;
+pub(crate) mod reload;
+mod runs;
 pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod targets;
@@ -97,6 +98,12 @@ enum Commands {
     /// List and test notification channels
     #[command(before_help = notify::EXAMPLES)]
     Notify(notify::NotifyArgs),
+    /// Reload the configuration of the server, without a restart
+    ///
+    /// Everything is checked first: a configuration with problems changes nothing. Runs in flight are not disturbed. With
+    /// several instances, each reloads its own file: this command reaches the one that answers.
+    #[command(before_help = reload::EXAMPLES)]
+    Reload(reload::ReloadArgs),
     /// List audit entries, newest first
     #[command(before_help = audit::EXAMPLES)]
     Audit(audit::AuditArgs),
@@ -310,6 +317,7 @@ impl Command {
             Commands::Tokens(args) => tokens::run(args, now, output),
             Commands::Problems(args) => problems::run(args, now, output),
             Commands::Notify(args) => notify::run(args, now, output),
+            Commands::Reload(args) => reload::run(args, now, output),
             Commands::Audit(args) => audit::run(args, now, output),
             Commands::Status(args) => status::run(args, now, output),
             Commands::Api(args) => api::run(args, now, output),

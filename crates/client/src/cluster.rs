@@ -35,6 +35,11 @@ impl Client {
         Cron(self)
     }
 
+    /// Reloads the configuration of the instance that answers, or only checks it.
+    pub fn reload(&self, dry_run: bool) -> Call<wire::Reloaded> {
+        self.post(if dry_run { "/config/reload?dryRun=true" } else { "/config/reload" })
+    }
+
     /// Gets the state of the server and its database.
     pub fn status(&self) -> Call<wire::Status> {
         self.get("/status")

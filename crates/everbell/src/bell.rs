@@ -9,8 +9,10 @@ use std::sync::{Arc, Weak};
 use everbell_core::store::{Instance, Store, StoreResult};
 use everbell_core::{SEEN_EVERY, Target};
 use jiff::Timestamp;
+use tokio::sync::Mutex;
 use tracing::warn;
 
+use crate::build_error::BuildError;
 use crate::builder::Builder;
 use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
@@ -18,7 +20,7 @@ use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{EventStream, Events};
 use crate::inbox;
 use crate::sync::{SyncPlan, Syncer};
-use crate::targets::Targets;
+use crate::targets::{Serving, Targets};
 
 /// Durable cron inside of a program. Cheap to clone; all clones share one instance.
 ///
@@ -48,13 +50,13 @@ impl WeakBell {
 pub(crate) struct Parts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) targets: Targets,
+    pub(crate) targets: Serving,
     /// Targets that other programs serve.
     pub(crate) known: BTreeSet<Target>,
     pub(crate) options: EngineOptions,
     pub(crate) events: Events,
-    /// Syncs the declared jobs.
-    pub(crate) syncer: Syncer,
+    /// Syncs the declared jobs, one sync at a time.
+    pub(crate) syncer: Mutex<Syncer>,
 }
 
 impl Everbell {
@@ -95,7 +97,8 @@ impl Everbell {
         let Parts { store, clock, options, events, .. } = &*self.parts;
         let roles = roles.iter().map(|role| (*role).to_owned()).collect();
         let options = EngineOptions { roles, ..options.clone() };
-        let engine = Engine::new(Arc::clone(store), Arc::clone(clock), Targets::default(), options, events.clone());
+        let none = Serving::new(Targets::default());
+        let engine = Engine::new(Arc::clone(store), Arc::clone(clock), none, options, events.clone());
         tokio::select! {
             () = Box::pin(engine.announce_until(shutdown)) => {}
             never = Box::pin(self.parts.keep_declared()) => match never {},
@@ -159,6 +162,41 @@ impl Everbell {
         EventStream::new(self.parts.events.listen())
     }
 
+    /// Checks a builder as [`Everbell::reload`] does, and returns what that would do with the declared jobs.
+    pub async fn plan_reload(&self, builder: Builder) -> Result<SyncPlan, BuildError> {
+        let (_, _, next) = builder.checked_reload(&self.parts)?;
+        next.expect_no_conflict(&self.parts).await
+    }
+
+    /// Replaces the targets that this program serves and the jobs that it declares by those of another builder, without
+    /// disturbing runs in flight. The builder needs no database; of its options only the roles count, and its observers,
+    /// clock and tracing are not used.
+    ///
+    /// Everything is checked first, and nothing changes if something is wrong. New targets are served before jobs are
+    /// synced, and the others are dropped afterwards: a run that was claimed by then still ends with its old handler, later
+    /// ones are left to other instances. If the database fails half-way, the targets stay as they were, and the jobs that
+    /// were written by then keep their new definition; repeating the reload completes it.
+    pub async fn reload(&self, builder: Builder) -> Result<SyncPlan, BuildError> {
+        let mut syncer = self.parts.syncer.lock().await;
+        let (mut targets, states, next) = builder.checked_reload(&self.parts)?;
+        next.expect_no_conflict(&self.parts).await?;
+        let before = self.parts.targets.now();
+        targets.tracing = before.tracing.clone();
+        states.set_bell(self.downgrade());
+        self.parts.targets.add(&targets);
+        match next.apply(&self.parts).await {
+            Ok(done) => {
+                self.parts.targets.replace(targets);
+                *syncer = next;
+                Ok(done)
+            }
+            Err(error) => {
+                self.parts.targets.replace(Targets::clone(&before));
+                Err(error)
+            }
+        }
+    }
+
     /// Returns what the builder did with the schedules of the program.
     pub fn synced(&self) -> &SyncPlan {
         &self.synced
@@ -182,27 +220,31 @@ impl Everbell {
     /// Whether [`Builder::tracing`](crate::Builder::tracing) finds a trace around the caller.
     #[doc(hidden)]
     pub fn is_traced(&self) -> bool {
-        self.parts.targets.tracing.current().is_some()
+        self.parts.targets.now().tracing.current().is_some()
     }
 }
 
 impl Parts {
     /// Says regularly that this release of the program is running, and repeats a sync that had to wait for another one.
     async fn keep_declared(&self) -> Infallible {
-        while self.syncer.can_change() {
-            if let Err(error) = self.syncer.keep_up(self).await {
+        loop {
+            let syncer = self.syncer.lock().await;
+            if syncer.can_change()
+                && let Err(error) = syncer.keep_up(self).await
+            {
                 warn!(%error, "could not sync the declared jobs again; retrying");
             }
+            drop(syncer);
             self.clock.sleep(SEEN_EVERY).await;
         }
-        std::future::pending().await
     }
 }
 
 impl fmt::Debug for Parts {
     /// Leaves out the store, which may hold a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let targets: Vec<&str> = self.targets.names().map(Target::as_str).collect();
+        let served = self.targets.now();
+        let targets: Vec<&str> = served.names().map(Target::as_str).collect();
         f.debug_struct("Parts").field("targets", &targets).field("options", &self.options).finish_non_exhaustive()
     }
 }

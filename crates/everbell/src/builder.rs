@@ -9,6 +9,8 @@ use everbell_core::{App, Source, Target, nearest};
 #[cfg(feature = "postgres")]
 use everbell_store::postgres::{PgPool, PostgresStore};
 
+use tokio::sync::Mutex;
+
 use crate::app_name;
 use crate::bell::{Everbell, Parts};
 use crate::build_error::BuildError;
@@ -21,7 +23,7 @@ use crate::handler::{Handler, HandlerFn};
 use crate::layer::Layers;
 use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
-use crate::targets::{Action, PayloadCheck, TargetOptions, Targets};
+use crate::targets::{Action, PayloadCheck, Serving, TargetOptions, Targets};
 use crate::trace::{Tracing, TracingHook};
 use crate::typed::TargetLabel;
 
@@ -259,7 +261,7 @@ impl Builder {
     /// Reports all problems at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
         let (parts, states) = self.open().await?;
-        let done = parts.syncer.apply(&parts).await?;
+        let done = parts.syncer.lock().await.apply(&parts).await?;
         let bell = Everbell::new(parts, done);
         states.set_bell(bell.downgrade());
         Ok(bell)
@@ -268,7 +270,7 @@ impl Builder {
     /// Returns what [`Builder::build`] would do with the declared jobs, without doing it. Migrates the schema.
     pub async fn plan(self) -> Result<SyncPlan, BuildError> {
         let (parts, _) = self.open().await?;
-        Ok(parts.syncer.plan(&parts).await?)
+        Ok(parts.syncer.lock().await.plan(&parts).await?)
     }
 
     async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>), BuildError> {
@@ -279,14 +281,19 @@ impl Builder {
             #[cfg(feature = "postgres")]
             Keeping::Pool(pool) => Arc::new(PostgresStore::from_pool(pool).await?),
         };
-        let clock = match self.clock {
-            Some(clock) => clock,
-            None => Arc::new(DatabaseClock::start(&*store).await?),
-        };
+        let clock = if let Some(clock) = self.clock { clock } else { Arc::new(DatabaseClock::start(&*store).await?) };
         let (options, events) = (self.options, Events::new(self.observers));
         let syncer = Syncer::new(schedules, (self.source, app), self.removed, self.adopt);
-        let parts = Parts { store, clock, targets, known, options, events, syncer };
-        Ok((Arc::new(parts), states))
+        let (targets, syncer) = (Serving::new(targets), Mutex::new(syncer));
+        Ok((Arc::new(Parts { store, clock, targets, known, options, events, syncer }), states))
+    }
+
+    /// Returns the parts that replace those of a running program.
+    pub(crate) fn checked_reload(mut self, parts: &Parts) -> Result<(Targets, Arc<States>, Syncer), BuildError> {
+        self.keeping = Some(Keeping::In(Arc::clone(&parts.store)));
+        let Checked { mut targets, states, schedules, app, .. } = self.check()?;
+        targets.roles = Some(self.options.roles);
+        Ok((targets, states, Syncer::new(schedules, (self.source, app), self.removed, self.adopt)))
     }
 
     fn check(&mut self) -> Result<Checked, BuildError> {

@@ -1,4 +1,4 @@
-//! [`Targets`]: the labels that an instance serves, and what each of them does.
+//! [`Targets`]: the labels that an instance serves, and what each of them does; [`Serving`]: those of this moment.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use everbell_core::settle::Outcome;
 use everbell_core::{Invalid, Json, Target};
+use tokio::sync::watch;
 
 use crate::clock::BoxFuture;
 use crate::run::Run;
@@ -60,13 +61,17 @@ impl fmt::Debug for Served {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Targets {
     served: BTreeMap<Target, Served>,
+    /// Those that were served before a reload. Runs that were claimed by then still end.
+    removed: BTreeMap<Target, Served>,
+    /// The roles of the instance since a reload; before it, those of its options.
+    pub(crate) roles: Option<Vec<String>>,
     /// The traces that their runs belong to.
     pub(crate) tracing: TracingHook,
 }
 
 impl Targets {
     pub(crate) fn new(tracing: TracingHook) -> Targets {
-        Targets { served: BTreeMap::new(), tracing }
+        Targets { tracing, ..Targets::default() }
     }
 
     /// Serves a target that takes any payload. Returns whether the label was free.
@@ -95,8 +100,19 @@ impl Targets {
         })
     }
 
-    pub(crate) fn get(&self, target: &Target) -> Option<&Served> {
-        self.served.get(target)
+    /// Whether runs of this target are taken.
+    pub(crate) fn serves(&self, target: &Target) -> bool {
+        self.served.contains_key(target)
+    }
+
+    /// Whether no target is served.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.served.is_empty()
+    }
+
+    /// Returns what a run of this target does, also if its target was removed after the run was claimed.
+    pub(crate) fn action_of(&self, target: &Target) -> Option<&Served> {
+        self.served.get(target).or_else(|| self.removed.get(target))
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &Target> {
@@ -105,5 +121,44 @@ impl Targets {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Target, &Served)> {
         self.served.iter()
+    }
+}
+
+/// The targets that an instance serves at this moment. Clones share them, and see when they are replaced.
+#[derive(Clone, Debug)]
+pub(crate) struct Serving(Arc<watch::Sender<Arc<Targets>>>);
+
+impl Serving {
+    pub(crate) fn new(targets: Targets) -> Serving {
+        Serving(Arc::new(watch::Sender::new(Arc::new(targets))))
+    }
+
+    /// Returns the targets of this moment.
+    pub(crate) fn now(&self) -> Arc<Targets> {
+        Arc::clone(&self.0.borrow())
+    }
+
+    /// Serves these targets from now on. Runs in flight keep the action that they began with.
+    pub(crate) fn replace(&self, mut targets: Targets) {
+        self.0.send_modify(|now| {
+            for (target, served) in now.served.iter().chain(&now.removed) {
+                if !targets.served.contains_key(target) {
+                    targets.removed.entry(target.clone()).or_insert_with(|| served.clone());
+                }
+            }
+            *now = Arc::new(targets);
+        });
+    }
+
+    /// Serves these targets besides those of this moment, which they override.
+    pub(crate) fn add(&self, targets: &Targets) {
+        let mut both = Targets::clone(&self.now());
+        both.served.extend(targets.served.iter().map(|(target, served)| (target.clone(), served.clone())));
+        self.replace(both);
+    }
+
+    /// Sees each replacement from now on.
+    pub(crate) fn watch(&self) -> watch::Receiver<Arc<Targets>> {
+        self.0.subscribe()
     }
 }

@@ -5,6 +5,7 @@
 //! compared in constant time.
 
 use std::net::IpAddr;
+use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -205,21 +206,31 @@ pub fn token_hash(token: &str) -> [u8; 32] {
 #[derive(Debug)]
 pub struct Authenticator {
     /// The hash of the admin token that is configured, if one is.
-    configured: Option<[u8; 32]>,
+    configured: RwLock<Option<[u8; 32]>>,
     failures: Limiter<IpAddr>,
 }
 
 impl Authenticator {
     pub(crate) fn new(admin_token: Option<&Secret>) -> Authenticator {
         Authenticator {
-            configured: admin_token.map(|token| token_hash(token.reveal())),
+            configured: RwLock::new(admin_token.map(|token| token_hash(token.reveal()))),
             failures: Limiter::new(FAILED_ATTEMPTS),
         }
     }
 
+    /// Takes this admin token from now on, instead of the one before. Sessions that began with that one end.
+    pub(crate) fn configure(&self, admin_token: Option<&Secret>) {
+        let hash = admin_token.map(|token| token_hash(token.reveal()));
+        *self.configured.write().unwrap_or_else(PoisonError::into_inner) = hash;
+    }
+
+    fn configured(&self) -> Option<[u8; 32]> {
+        *self.configured.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether an admin token is configured. It cannot be revoked.
     pub fn has_configured(&self) -> bool {
-        self.configured.is_some()
+        self.configured().is_some()
     }
 
     /// Authenticates a caller by the value of the `Authorization` header.
@@ -276,7 +287,7 @@ impl Authenticator {
     }
 
     fn is_configured(&self, hash: &[u8; 32]) -> bool {
-        self.configured.is_some_and(|own| bool::from(own.ct_eq(hash)))
+        self.configured().is_some_and(|own| bool::from(own.ct_eq(hash)))
     }
 
     /// Whether the credential of an actor is still valid.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
@@ -17,6 +17,7 @@ use super::denials::Denials;
 use super::limit::{Limiter, Quota, Rate, Refused};
 use super::live::Live;
 use super::problem::{Kind, Problem};
+use super::reload::Reload;
 use super::streams::Streams;
 use super::{docs, openapi, proxy};
 use everbell_observe::{Duties, Metrics, Report, readiness};
@@ -166,12 +167,17 @@ struct KnownZone {
     moved_at: Option<Timestamp>,
 }
 
+/// The settings of this moment.
+struct Current {
+    options: Arc<ApiOptions>,
+    duties: Duties,
+}
+
 /// The state that all requests share.
 pub struct App {
     /// The library that does the work.
     pub bell: Everbell,
-    /// How the API behaves.
-    pub options: ApiOptions,
+    current: RwLock<Current>,
     /// Authenticates callers.
     pub authenticator: Authenticator,
     /// Passes events on to streams.
@@ -183,7 +189,8 @@ pub struct App {
     pub writes: Option<Limiter<String>>,
     /// Counters and histograms.
     pub metrics: Metrics,
-    duties: Duties,
+    /// Reads the configuration again, where there is one.
+    pub(crate) reload: OnceLock<Arc<dyn Reload>>,
     /// The documentation, for programs and for people: made once, as anybody may ask for it.
     documented: OnceLock<(String, String)>,
     /// The zones of jobs. A version never changes, so neither does its zone.
@@ -203,7 +210,9 @@ impl App {
         metrics: Metrics,
         ended: watch::Receiver<bool>,
     ) -> App {
-        App { duties, ..App::assemble(options, Authenticator::new(admin_token), Live::new(ended), bell, metrics) }
+        let app = App::assemble(options, Authenticator::new(admin_token), Live::new(ended), bell, metrics);
+        app.current.write().unwrap_or_else(PoisonError::into_inner).duties = duties;
+        app
     }
 
     /// For another program, which mounts it where it likes.
@@ -222,12 +231,15 @@ impl App {
             writes: options.settings.write_limit.map(Limiter::new),
             streams: Streams::default(),
             denials: Arc::default(),
-            duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
+            reload: OnceLock::new(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
             org_zones: Mutex::default(),
             in_progress: Mutex::default(),
-            options,
+            current: RwLock::new(Current {
+                options: Arc::new(options),
+                duties: Duties { schedules: false, poll: Duration::ZERO, heartbeat: Duration::ZERO },
+            }),
             authenticator,
             live,
             bell,
@@ -235,10 +247,27 @@ impl App {
         }
     }
 
+    /// How the API behaves at this moment.
+    pub fn options(&self) -> Arc<ApiOptions> {
+        Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner).options)
+    }
+
+    /// Behaves as these options say from now on. Routes stay as they are: which ones there are, and below which paths, is
+    /// decided when the server starts.
+    pub fn replace(&self, options: ApiOptions, admin_token: Option<&Secret>, duties: Duties) {
+        self.authenticator.configure(admin_token);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Current { options: Arc::new(options), duties };
+    }
+
+    /// Lets admins ask for a reload of the configuration. The first call counts.
+    pub fn reload_with(&self, reload: Arc<dyn Reload>) {
+        let _ = self.reload.set(reload);
+    }
+
     /// The OpenAPI document, and the page that shows it.
     pub fn documented(&self) -> &(String, String) {
         self.documented.get_or_init(|| {
-            let document = openapi::document(&self.options);
+            let document = openapi::document(&self.options());
             (document.to_string(), docs::page(&document))
         })
     }
@@ -293,13 +322,14 @@ impl App {
     /// Authorizes a request for metrics: by the metrics token or, without one, for programs on this machine that do
     /// not use a proxy.
     pub fn metrics_actor(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<Actor, Problem> {
-        match &self.options.metrics_token {
+        let options = self.options();
+        match &options.metrics_token {
             Some(token) => {
                 let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
                 let given = header.and_then(bearer).unwrap_or("");
                 if !bool::from(token_hash(token.reveal()).ct_eq(&token_hash(given))) {
                     let why = Problem::new(Kind::Unauthenticated, "The metrics token is required.");
-                    let from = proxy::client_address(&self.options, headers, peer);
+                    let from = proxy::client_address(&options, headers, peer);
                     return Err(if header.is_some() {
                         self.authenticator.count_failure(from, &self.bell, why)
                     } else {
@@ -313,15 +343,16 @@ impl App {
     }
 
     fn expect_local(&self, headers: &HeaderMap, peer: Option<IpAddr>) -> Result<(), Problem> {
-        let is_proxied = self.options.trust_proxy
-            || self.options.public_url.is_some()
+        let options = self.options();
+        let is_proxied = options.trust_proxy
+            || options.public_url.is_some()
             || ["x-forwarded-for", "forwarded", "x-real-ip"].iter().any(|name| headers.contains_key(*name));
         if is_proxied || !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
             let detail = "Without a token, metrics are available only to programs on this machine that do not use a proxy. Set \
                           `auth.metrics_token` and send it as `Authorization: Bearer …`.";
             return Err(Problem::new(Kind::Forbidden, detail));
         }
-        if !proxy::names_this_machine(&self.options, headers) {
+        if !proxy::names_this_machine(&options, headers) {
             let detail = "Without a token, metrics are available only to programs on this machine. Use `localhost`, a loopback \
                           address or the address of `server.listen`.";
             return Err(Problem::new(Kind::Misdirected, detail));
@@ -337,7 +368,8 @@ impl App {
 
     /// Whether everything that this process needs is there.
     pub async fn readiness(&self) -> Report {
-        readiness(&self.bell, self.metrics.pulse(), &self.duties).await
+        let duties = self.current.read().unwrap_or_else(PoisonError::into_inner).duties;
+        readiness(&self.bell, self.metrics.pulse(), &duties).await
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) async fn harden(State(app): State<Arc<App>>, mut request: Request, ne
     if let Some(host) = authority.filter(|_| !request.headers().contains_key(header::HOST)) {
         request.headers_mut().insert(header::HOST, host);
     }
-    let is_secure = proxy::is_secure(&app.options, request.headers());
+    let is_secure = proxy::is_secure(&app.options(), request.headers());
     let mut response = next.run(request).await;
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, value);

@@ -75,7 +75,7 @@ pub async fn perform<T: DeserializeOwned>(
     let path: Vec<(String, String)> =
         call.path.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let key = path.iter().fold(call.route.to_owned(), |key, (name, value)| key.replace(&format!("{{{name}}}"), value));
-    let mount = app.options.settings.mounts.first().cloned().unwrap_or_default();
+    let mount = app.options().settings.mounts.first().cloned().unwrap_or_default();
     let request = ApiRequest {
         app: Arc::clone(app),
         actor: actor.clone(),

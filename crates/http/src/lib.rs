@@ -25,9 +25,11 @@ mod live;
 mod notify_routes;
 mod openapi;
 pub mod page;
+mod pages;
 pub mod pipeline;
 pub mod problem;
 pub mod proxy;
+mod reload;
 pub mod request;
 pub mod route;
 mod stall;
@@ -37,11 +39,9 @@ mod user;
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::Method;
-use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 use everbell_wire as wire;
 use everbell_wire::example::{
@@ -59,11 +59,15 @@ use api::{
 pub use app::{ApiOptions, ApiSettings, App, Channel, Served, is_local};
 pub use embedded::{Embedded, WeakToken};
 use notify_routes::notify_routes;
+pub use pages::Pages;
+use pages::wants_page;
 use pipeline::Mounted;
 use problem::Kind::{
     Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch,
     TooManyPendingRuns,
 };
+use reload::reload_routes;
+pub use reload::{Reload, ReloadError};
 use route::Access::{Metrics, Open, Role, RunHistory};
 use route::{Route, route};
 pub use user::User;
@@ -77,6 +81,7 @@ pub fn mounted_routes() -> Vec<Route> {
         run_routes(),
         org_routes(),
         notify_routes(),
+        reload_routes(),
         other_routes(),
     ]
     .concat()
@@ -349,26 +354,10 @@ pub fn all_routes(options: &ApiOptions) -> Vec<(String, Route)> {
     below.chain(root_routes(options).into_iter().chain(compat).map(alone)).collect()
 }
 
-/// Pages for people, beside the API.
-#[async_trait]
-pub trait Pages: Send + Sync {
-    /// Adds the pages to the routes of the API.
-    fn mount(&self, router: Router) -> Router;
-
-    /// Responds to a browser where no route exists.
-    async fn not_found(&self, request: Request) -> Response;
-}
-
-/// Whether a browser requests a page.
-fn wants_page(request: &Request) -> bool {
-    let accept = request.headers().get("accept").and_then(|value| value.to_str().ok()).unwrap_or("");
-    request.method() == Method::GET && accept.contains("text/html")
-}
-
 /// Everything that is answered over HTTP.
 pub fn router(app: &Arc<App>, pages: Option<Arc<dyn Pages>>) -> Router {
     let mut router = Router::new();
-    for (mount, route) in all_routes(&app.options) {
+    for (mount, route) in all_routes(&app.options()) {
         let path = format!("{mount}{}", route.path);
         let Ok(method) = MethodFilter::try_from(route.method.clone()) else { continue };
         let mounted = Mounted { app: Arc::clone(app), route: Arc::new(route), mount: mount.into() };
@@ -380,7 +369,7 @@ pub fn router(app: &Arc<App>, pages: Option<Arc<dyn Pages>>) -> Router {
     let (lost, refused) = (Arc::clone(app), Arc::clone(app));
     router
         .fallback(move |request: Request| {
-            let guarded = lost.options.is_mounted(request.uri().path());
+            let guarded = lost.options().is_mounted(request.uri().path());
             let app = Arc::clone(&lost);
             let pages = pages.clone().filter(|_| !guarded && wants_page(&request));
             async move {
@@ -391,7 +380,7 @@ pub fn router(app: &Arc<App>, pages: Option<Arc<dyn Pages>>) -> Router {
             }
         })
         .method_not_allowed_fallback(move |request: Request| {
-            let guarded = refused.options.is_mounted(request.uri().path());
+            let guarded = refused.options().is_mounted(request.uri().path());
             pipeline::not_found(Arc::clone(&refused), MethodNotAllowed, guarded, request)
         })
         .layer(axum::middleware::from_fn_with_state(Arc::clone(app), hardening::harden))

@@ -199,7 +199,7 @@ fn describe(operation: &mut Value, route: &Route, routes: &[(&str, Route)]) {
 }
 
 /// The sections of the documentation, in this order.
-const TAGS: [(&str, &str); 16] = [
+const TAGS: [(&str, &str); 17] = [
     ("jobs", "Create, change and inspect jobs: what runs, and when."),
     ("runs", "List, cancel and repeat runs."),
     ("orgs", "Manage orgs, for which jobs fire in their own time zones."),
@@ -213,6 +213,7 @@ const TAGS: [(&str, &str); 16] = [
     ("instances", "List and drain the instances of the cluster."),
     ("tokens", "Manage access tokens."),
     ("sessions", "List and end browser sessions."),
+    ("config", "Reload the configuration of the server."),
     ("status", "Show the state of the server and its database."),
     ("server", "Probes, metrics and documentation."),
     ("schedules", "The compatibility API for programs that know schedules instead of jobs."),

@@ -122,7 +122,7 @@ async fn process(
     let user = parts.extensions.get::<User>();
     let limit = request_timeout(app, route);
     let started = Instant::now();
-    context.address = proxy::client_address(&app.options, &parts.headers, peer);
+    context.address = proxy::client_address(&app.options(), &parts.headers, peer);
     let mut actor = with_deadline(started + limit, authorize(app, route.access, user, &parts.headers, peer)).await?;
     actor.set_origin(context.address, &context.id);
     context.actor = Some(actor.clone());
@@ -154,7 +154,7 @@ async fn process(
 /// How long the answer may take.
 fn request_timeout(app: &App, route: &Route) -> Duration {
     let most = if route.shape == Shape::Lines { LINES_TIMEOUT_FACTOR } else { 1 };
-    app.options.request_timeout.saturating_mul(most)
+    app.options().request_timeout.saturating_mul(most)
 }
 
 /// Counts a write against the limit of who makes it.
@@ -192,7 +192,7 @@ pub(super) async fn run_to_completion(
 pub fn needed_role(app: &App, access: Access) -> Role {
     match access {
         Access::Role(role) => role,
-        Access::RunHistory => app.options.run_history,
+        Access::RunHistory => app.options().run_history,
         Access::Open | Access::Metrics => Role::Viewer,
     }
 }
@@ -202,7 +202,7 @@ pub fn needed_role(app: &App, access: Access) -> Role {
 fn expect_own_site(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     let fetch_site = headers.get("sec-fetch-site").and_then(|value| value.to_str().ok());
     let is_foreign = matches!(fetch_site, Some("cross-site" | "same-site"));
-    if is_foreign || proxy::foreign_site(&app.options, headers).is_some() {
+    if is_foreign || proxy::foreign_site(&app.options(), headers).is_some() {
         return Err(Problem::new(Kind::Forbidden, "This request was sent by a page of another site."));
     }
     Ok(())
@@ -235,7 +235,7 @@ pub async fn authenticate(
     headers: &HeaderMap,
     peer: Option<IpAddr>,
 ) -> Result<Actor, Problem> {
-    let from = proxy::client_address(&app.options, headers, peer);
+    let from = proxy::client_address(&app.options(), headers, peer);
     app.authenticator.authenticate(bearer, from, &app.bell).await.inspect_err(|_| app.metrics.login_failed())
 }
 
@@ -248,7 +248,7 @@ fn read_query(text: &str, route: &Route) -> Result<Value, Problem> {
 /// The revision of `If-Match: "7"`; `*` is any.
 fn revision(app: &App, headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(value) = headers.get(header::IF_MATCH) else {
-        if app.options.settings.require_if_match {
+        if app.options().settings.require_if_match {
             let detail = "Send the `ETag` of the version that you have read as `If-Match`.";
             return Err(Problem::new(Kind::PreconditionRequired, detail));
         }
@@ -323,7 +323,7 @@ pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Reques
     if guarded {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         let (headers, user) = (request.headers(), request.extensions().get::<User>());
-        let address = proxy::client_address(&app.options, headers, peer);
+        let address = proxy::client_address(&app.options(), headers, peer);
         if let Err(problem) = authorize(&app, Access::Role(Role::Viewer), user, headers, peer).await {
             let (problem, method) = (&problem, method.as_str());
             let (attempt, route, request_id) = (Attempt::Request, path.as_str(), id.as_str());

@@ -99,7 +99,7 @@ impl ApiRequest {
 
     /// Fails if only an admin may choose the payload of a run of this target.
     pub(crate) fn expect_payload_allowed(&self, target: &str) -> Result<(), Problem> {
-        if self.app.options.program_targets.iter().any(|one| one == target) {
+        if self.app.options().program_targets.iter().any(|one| one == target) {
             access::expect_role(&self.actor, access::Role::Admin)
         } else {
             Ok(())
@@ -108,7 +108,7 @@ impl ApiRequest {
 
     /// Whether the caller may read runs, which the configuration says.
     pub fn may_read_runs(&self) -> bool {
-        self.actor.role >= self.app.options.run_history
+        self.actor.role >= self.app.options().run_history
     }
 
     /// A job as the caller may see it: its last run is a part of the run history.

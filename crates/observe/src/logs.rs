@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{MakeWriter, layer};
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::registry;
+use tracing_subscriber::{Registry, registry, reload};
 
 use super::log_queue::{LogQueue, QueueWriter};
 use everbell::clock::{Host, HostTime};
@@ -64,13 +64,25 @@ impl std::str::FromStr for Filter {
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Begins to log, for the whole process, and returns the queue that lines wait in. May be called once.
-pub fn init(format: Format, filter: Filter) -> io::Result<Arc<LogQueue>> {
+/// Changes which lines there are, while the program runs.
+#[derive(Clone, Debug)]
+pub struct FilterHandle(reload::Handle<Targets, Registry>);
+
+impl FilterHandle {
+    /// Logs what this filter says from now on.
+    pub fn set(&self, Filter(targets): Filter) -> io::Result<()> {
+        self.0.reload(targets).map_err(io::Error::other)
+    }
+}
+
+/// Begins to log, for the whole process. Returns the queue that lines wait in, and the handle on the filter. May be called
+/// once.
+pub fn init(format: Format, filter: Filter) -> io::Result<(Arc<LogQueue>, FilterHandle)> {
     // As https://no-color.org has it.
     let colorless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let colors = io::stderr().is_terminal() && !colorless;
     let queue = LogQueue::start(io::stderr())?;
-    let subscriber = subscriber(format, filter, colors, QueueWriter(Arc::clone(&queue)));
+    let (subscriber, filter) = subscriber(format, filter, colors, QueueWriter(Arc::clone(&queue)));
     tracing::dispatcher::set_global_default(subscriber.into()).map_err(io::Error::other)?;
     // The usual hook writes to standard error itself, and would wait for its reader.
     std::panic::set_hook(Box::new(|panic| {
@@ -79,18 +91,25 @@ pub fn init(format: Format, filter: Filter) -> io::Result<Arc<LogQueue>> {
         let backtrace = has_backtrace.then(|| tracing::field::display(&backtrace));
         tracing::error!(backtrace, "{panic}");
     }));
-    Ok(queue)
+    Ok((queue, filter))
 }
 
-fn subscriber<W>(format: Format, Filter(targets): Filter, colors: bool, out: W) -> Box<dyn Subscriber + Send + Sync>
+fn subscriber<W>(
+    format: Format,
+    Filter(targets): Filter,
+    colors: bool,
+    out: W,
+) -> (Box<dyn Subscriber + Send + Sync>, FilterHandle)
 where
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
     let lines = layer().with_timer(Utc).with_writer(out);
-    match format {
+    let (targets, handle) = reload::Layer::new(targets);
+    let subscriber: Box<dyn Subscriber + Send + Sync> = match format {
         Format::Text => Box::new(registry().with(targets).with(lines.with_ansi(colors))),
         Format::Json => Box::new(registry().with(targets).with(lines.with_ansi(false).json().flatten_event(true))),
-    }
+    };
+    (subscriber, FilterHandle(handle))
 }
 
 /// `2026-11-15T12:00:00.123Z`.
@@ -129,7 +148,7 @@ mod tests {
     fn logged(format: Format, filter: &str, colors: bool, log: impl FnOnce()) -> Vec<String> {
         let paper = Paper::default();
         let out = paper.clone();
-        let subscriber = subscriber(format, filter.parse().unwrap(), colors, move || out.clone());
+        let (subscriber, _) = subscriber(format, filter.parse().unwrap(), colors, move || out.clone());
         tracing::subscriber::with_default(subscriber, log);
         let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
         text.lines().map(str::to_owned).collect()
@@ -142,6 +161,20 @@ mod tests {
         trace!(target: "everbell::engine", "noise");
         debug!(target: "everbell::engine", "step");
         info!(target: "sqlx::query", "select 1");
+    }
+
+    #[test]
+    fn another_filter_counts_from_then_on() {
+        let paper = Paper::default();
+        let out = paper.clone();
+        let (subscriber, filter) = subscriber(Format::Text, "warn".parse().unwrap(), false, move || out.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            info!("before");
+            filter.set("debug".parse().unwrap()).unwrap();
+            debug!("after");
+        });
+        let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        assert!(!text.contains("before") && text.contains("after"), "{text}");
     }
 
     #[test]
@@ -179,7 +212,7 @@ mod tests {
     fn the_default_is_info() {
         let paper = Paper::default();
         let out = paper.clone();
-        let subscriber = subscriber(Format::default(), Filter::default(), false, move || out.clone());
+        let (subscriber, _) = subscriber(Format::default(), Filter::default(), false, move || out.clone());
         tracing::subscriber::with_default(subscriber, some_lines);
         let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
         assert!(text.contains("an error") && text.contains("select 1") && !text.contains("details"), "{text}");

@@ -52,10 +52,11 @@ fn run(command: &Command) -> Result<Exit, CliError> {
         Command::Serve(args) => {
             deny_inspection();
             let environment = Environment::new(std::env::vars_os());
-            let config = Config::load(&args.flags(), &environment)?;
+            let flags = args.flags();
+            let config = Config::load(&flags, &environment)?;
             // The server prints from its own thread, which waits for the lock on standard output.
             drop(output);
-            return serve::run(&config);
+            return serve::run(&config, serve::Origin { flags, environment });
         }
         Command::Client(command) => command.run(PROGRAM, clock::now(), &mut output)?,
         Command::Db { command } => {

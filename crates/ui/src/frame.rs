@@ -194,11 +194,11 @@ impl Frame {
             here: request.here.clone(),
             prefix: request.prefix.as_str().to_owned(),
             can_sign_out: !request.actor.is_user(),
-            docs: request.app.options.settings.docs.then_some("/docs/api"),
+            docs: request.app.options().settings.docs.then_some("/docs/api"),
             nav_counts,
             stuck,
             now: request.now,
-            environment: request.app.options.environment.clone(),
+            environment: request.app.options().environment.clone(),
             skew: skew_notice(request.app.bell.clock().host_skew()),
         }
     }

@@ -60,7 +60,7 @@ pub(super) async fn handle(
             },
         }
     };
-    let response = with_deadline(Instant::now() + app.options.request_timeout, response).await;
+    let response = with_deadline(Instant::now() + app.options().request_timeout, response).await;
     // The flash message is cleared once a page has shown it.
     let clears_flash = matches!(response.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
     let mut response = render(response, &prefix, &cookies, scripted, &id);
@@ -104,7 +104,7 @@ pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
 
 fn parse_request(ui: &Ui, path: Vec<(String, String)>, parts: Parts, id: &str) -> UiRequest {
     let app = &ui.app;
-    let cookies = Cookies::from_headers(&parts.headers, proxy::is_secure(&app.options, &parts.headers));
+    let cookies = Cookies::from_headers(&parts.headers, proxy::is_secure(&app.options(), &parts.headers));
     let user = parts.extensions.get::<User>().cloned();
     let session = Session::from_cookies(&cookies).or_else(|| user.as_ref().map(|_| Session::new()));
     UiRequest {
@@ -167,7 +167,7 @@ fn check_form(request: &UiRequest, page: &Page) -> Result<(), Problem> {
     if page.access != Access::Open && request.user.is_none() {
         return Ok(());
     }
-    let Some(site) = proxy::foreign_site(&request.app.options, &request.headers) else { return Ok(()) };
+    let Some(site) = proxy::foreign_site(&request.app.options(), &request.headers) else { return Ok(()) };
     let detail = format!(
         "This form was sent from `{}`, which is not a known address of this server. If it is correct, an admin must set \
          `server.public_url` to it.",

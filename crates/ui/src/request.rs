@@ -146,7 +146,7 @@ impl UiRequest {
 
     /// The address of the client.
     pub(crate) fn address(&self) -> Option<std::net::IpAddr> {
-        proxy::client_address(&self.app.options, &self.headers, self.peer)
+        proxy::client_address(&self.app.options(), &self.headers, self.peer)
     }
 
     /// Records a denial, if the problem is one.
@@ -167,7 +167,7 @@ impl UiRequest {
 
     /// Returns the base address of the API for equivalent commands.
     pub(crate) fn api_base(&self) -> String {
-        let options = &self.app.options;
+        let options = self.app.options();
         let host = self.headers.get("host").and_then(|host| host.to_str().ok()).unwrap_or("127.0.0.1:7070");
         let base = options.public_url.clone().unwrap_or_else(|| format!("http://{host}"));
         format!("{base}{}{}", self.prefix.as_str(), options.settings.mounts.first().map_or("", String::as_str))
@@ -181,7 +181,7 @@ impl UiRequest {
 
     /// Whether the role of the actor may read runs, as configured.
     pub(crate) fn may_read_runs(&self) -> bool {
-        self.actor.role >= self.app.options.run_history
+        self.actor.role >= self.app.options().run_history
     }
 
     /// Whether a live instance serves this target; without one nothing of it fires or starts.

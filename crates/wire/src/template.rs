@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::Example;
 
 /// A named cron expression to start from.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Template {
     /// The name that people read.

@@ -188,7 +188,7 @@ impl Parts {
         if (&old.target, &old.payload) == (&new.target, &new.payload) {
             return Ok(());
         }
-        self.targets.check_payload(&new.target, &new.payload, Some(new.key.as_str()))
+        self.targets.now().check_payload(&new.target, &new.payload, Some(new.key.as_str()))
     }
 }
 

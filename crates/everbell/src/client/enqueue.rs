@@ -372,7 +372,7 @@ impl Context {
         if self.expect_known(target_label, reader).await? == TargetStatus::Unserved {
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not start until one does");
         }
-        self.parts.targets.check_payload(target_label, &definition.payload, Some(job.as_str()))?;
+        self.parts.targets.now().check_payload(target_label, &definition.payload, Some(job.as_str()))?;
         Ok(definition)
     }
 }

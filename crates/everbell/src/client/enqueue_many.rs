@@ -82,7 +82,7 @@ impl EnqueueMany {
                 |problem: Invalid| Invalid { reason: format!("{} (payload {})", problem.reason, n + 1), ..problem };
             let definition =
                 schedule.definition(&made).map_err(|problems| refusal(problems.into_iter().map(numbered).collect()))?;
-            context.parts.targets.check_payload(&target, &definition.payload, None).map_err(numbered)?;
+            context.parts.targets.now().check_payload(&target, &definition.payload, None).map_err(numbered)?;
             jobs.push(enqueue::create(definition.in_trace(trace_context.clone())));
         }
         let audit = context.many_entry(&target, &jobs, now);

@@ -114,7 +114,7 @@ impl Jobs {
             let (job, target_label) = (&definition.key, &definition.target);
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not fire until one does");
         }
-        parts.targets.check_payload(&definition.target, &definition.payload, Some(definition.key.as_str()))?;
+        parts.targets.now().check_payload(&definition.target, &definition.payload, Some(definition.key.as_str()))?;
         let new = match reader.get_job(&(&definition.key).into_job_ref()?).await {
             Ok(last) => {
                 definition.version = last.job.definition.version + 1;

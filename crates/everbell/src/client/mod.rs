@@ -128,7 +128,7 @@ impl Context {
     fn trace_context(&self) -> Option<TraceContext> {
         match &self.creator_trace {
             CreatorTrace::Given(context) => context.clone(),
-            CreatorTrace::Current => self.parts.targets.tracing.current(),
+            CreatorTrace::Current => self.parts.targets.now().tracing.current(),
         }
     }
 
@@ -136,7 +136,7 @@ impl Context {
     fn trace_context_or(&self, other: Option<TraceContext>) -> Option<TraceContext> {
         match &self.creator_trace {
             CreatorTrace::Given(context) => context.clone(),
-            CreatorTrace::Current => self.parts.targets.tracing.current().or(other),
+            CreatorTrace::Current => self.parts.targets.now().tracing.current().or(other),
         }
     }
 
@@ -167,7 +167,7 @@ impl Parts {
     /// Refuses a payload for one run of a job that the job's target cannot read.
     fn check_run_payload(&self, job: &Definition, payload: Option<&Json>) -> Result<(), Invalid> {
         let Some(payload) = payload else { return Ok(()) };
-        self.targets.check_payload(&job.target, payload, Some(job.key.as_str()))
+        self.targets.now().check_payload(&job.target, payload, Some(job.key.as_str()))
     }
 }
 

@@ -138,7 +138,7 @@ impl Runs {
             return parts.store.get_run(run).await;
         }
         parts.expect_served(&target).await?;
-        parts.targets.check_payload(&target, &payload, None)?;
+        parts.targets.now().check_payload(&target, &payload, None)?;
         let now = self.context.now();
         let mut run = ad_hoc(target, payload, actor, now);
         run.trace_context = self.context.trace_context();

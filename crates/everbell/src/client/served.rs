@@ -118,10 +118,11 @@ impl Parts {
 
     /// Like `expect_known`, by what a transaction of the application sees.
     pub(super) async fn expect_known_by(&self, target: &Target, reader: &mut Reader<'_>) -> StoreResult<TargetStatus> {
-        if self.targets.get(target).is_some() {
+        let targets = self.targets.now();
+        if targets.serves(target) {
             return Ok(TargetStatus::Served);
         }
-        let mut known: BTreeSet<Target> = self.targets.names().cloned().collect();
+        let mut known: BTreeSet<Target> = targets.names().cloned().collect();
         let since = self.alive_since();
         let live = reader.list_instances().await?.into_iter().filter(|instance| instance.heartbeat_at >= since);
         known.extend(live.flat_map(|instance| instance.targets));
@@ -143,7 +144,8 @@ impl Parts {
         if known.contains(target) {
             return Ok(());
         }
-        if self.targets.get(target).is_some() {
+        let targets = self.targets.now();
+        if targets.serves(target) {
             let reason = format!("no live instance serves `{target}` at this moment; start one");
             return Err(Invalid::new("target", reason).into());
         }

@@ -79,14 +79,15 @@ impl Step for Claimer {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let Shared { options, inflight, claims: noted, signals, targets, .. } = &*self.shared;
-        if self.shared.is_draining() || targets.names().next().is_none() {
+        let targets = targets.now();
+        if self.shared.is_draining() || targets.is_empty() {
             return Ok(Wait::ForSignal);
         }
         let look = noted.look();
         let waits = targets.names().any(|target| noted.may_wait(target));
         // Most looks follow the end of runs and find nothing: they leave places to new slots.
         let most = if waits { self.batch.get() } else { self.batch.get().min(MAX_UNEXPECTED_RUNS) };
-        let rooms = inflight.reserve(targets, Take::Pending, most, |_| true);
+        let rooms = inflight.reserve(&targets, Take::Pending, most, |_| true);
         if rooms.targets.is_empty() {
             return Ok(self.wait_for_room());
         }

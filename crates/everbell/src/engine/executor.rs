@@ -77,7 +77,8 @@ async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) ->
     let job = claim.job.clone();
     let lag = between(claim.run.scheduled_at, started_at);
     shared.events.publish(Event::Started { run: info.clone(), lag });
-    let (outcome, output) = match (&claim.run.cancel_by, shared.targets.get(&claim.run.target)) {
+    let targets = shared.targets.now();
+    let (outcome, output) = match (&claim.run.cancel_by, targets.action_of(&claim.run.target)) {
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
         (None, Some(served)) => supervise(shared, claim, served, orders).await,
@@ -105,7 +106,7 @@ async fn supervise(
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);
-    let run = Run::new(claim, shared.events.clone(), told, lease.clone(), shared.targets.tracing.clone());
+    let run = Run::new(claim, shared.events.clone(), told, lease.clone(), shared.targets.now().tracing.clone());
     shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {

@@ -72,7 +72,7 @@ pub(crate) use signals::Signals;
 use self::process::Process;
 use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
-use crate::targets::Targets;
+use crate::targets::Serving;
 
 /// The time between two looks of a loop that others look for.
 const RESTING_POLL: Duration = Duration::from_mins(1);
@@ -85,7 +85,7 @@ pub(crate) const EVERBELL: &str = "everbell";
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) targets: Targets,
+    pub(crate) targets: Serving,
     pub(crate) options: EngineOptions,
     pub(crate) events: Events,
     pub(crate) instance: InstanceId,
@@ -144,7 +144,7 @@ impl Engine {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        targets: Targets,
+        targets: Serving,
         options: EngineOptions,
         events: Events,
     ) -> Engine {
@@ -209,7 +209,7 @@ impl Shared {
         self.store.hears_others()
             && self.inflight.is_empty()
             && !self.is_draining()
-            && self.targets.names().next().is_some()
+            && !self.targets.now().is_empty()
             && options.poll >= options.lease.heartbeat
     }
 
@@ -229,13 +229,14 @@ impl Shared {
 
     /// The row by which other instances know this one.
     pub(crate) fn instance(&self, now: Timestamp) -> Instance {
+        let targets = self.targets.now();
         Instance {
             id: self.instance,
             host: self.options.host.clone(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            roles: self.options.roles.clone(),
-            targets: self.targets.names().cloned().collect(),
+            roles: targets.roles.as_ref().unwrap_or(&self.options.roles).clone(),
+            targets: targets.names().cloned().collect(),
             started_at: self.started_at,
             heartbeat_at: now,
             draining: self.is_draining(),

@@ -27,7 +27,6 @@ use crate::events::{Event, Round};
 #[derive(Debug)]
 pub(crate) struct Planner {
     shared: Arc<Shared>,
-    targets: Vec<Target>,
     batch: BatchSize,
     ramp: Ramp,
     patience: Patience,
@@ -47,19 +46,9 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
-        let targets = shared.targets.names().cloned().collect();
         let batch = BatchSize::new(shared.options.batch);
         let (ramp, patience) = (Ramp::new(), Patience::default());
-        Planner {
-            targets,
-            shared: Arc::clone(shared),
-            batch,
-            ramp,
-            patience,
-            is_behind: false,
-            expected: None,
-            in_vain: 0,
-        }
+        Planner { shared: Arc::clone(shared), batch, ramp, patience, is_behind: false, expected: None, in_vain: 0 }
     }
 
     /// Takes up what looks of these targets have found, each with its limit. Returns whether more may be due, and when the
@@ -167,7 +156,8 @@ impl Step for Planner {
     /// Plans what is due for the targets that this instance serves, then sleeps until the next fire.
     async fn step(&mut self) -> StoreResult<Wait> {
         let shared = Arc::clone(&self.shared);
-        if self.targets.is_empty() || shared.is_draining() {
+        let targets = shared.targets.now();
+        if targets.is_empty() || shared.is_draining() {
             return Ok(Wait::ForSignal);
         }
         shared.anchored_now().await?;
@@ -177,10 +167,10 @@ impl Step for Planner {
         let limit = self.batch.get().min(self.ramp.get());
         let reserve = || {
             let is_wanted = |target: &Target| !shared.claims.may_wait(target);
-            shared.inflight.reserve(&shared.targets, Take::Slots, limit, is_wanted)
+            shared.inflight.reserve(&targets, Take::Slots, limit, is_wanted)
         };
         let rooms = reserve();
-        let (ready, others): (Vec<Target>, Vec<Target>) = self.targets.iter().cloned().partition(|one| rooms.has(one));
+        let (ready, others): (Vec<Target>, Vec<Target>) = targets.names().cloned().partition(|one| rooms.has(one));
         let (mut full, mut next) = (false, None);
         if !ready.is_empty() {
             self.patience.has_room(&ready, shared.clock.monotonic());

@@ -58,7 +58,7 @@ impl Engine {
     pub(crate) async fn run_until(mut self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
         let shared = Arc::clone(&self.shared);
         let _guard = AbortAll::new(&shared);
-        info!(instance = %shared.instance, targets = shared.targets.names().count(), "engine started");
+        info!(instance = %shared.instance, targets = shared.targets.now().names().count(), "engine started");
         let mut shutdown = pin!(shutdown);
         // Polled before anything starts: a future that listens for signals begins to do so with its first poll.
         let asked = poll_fn(|waker| Poll::Ready(shutdown.as_mut().poll(waker).is_ready())).await;
@@ -75,6 +75,7 @@ impl Engine {
             failed = ended(&mut taking) => Some(failed),
             failed = ended(&mut keeping) => Some(failed),
             () = shared.signals.relay(&*shared.store, &shared.claims) => None,
+            () = shared.follow_targets() => None,
         };
         info!(instance = %shared.instance, "engine stopping");
         let began = Instant::now();

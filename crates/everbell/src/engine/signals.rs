@@ -92,9 +92,19 @@ impl Signals {
 impl Shared {
     /// Places are not reserved any more: the claimer may have found none while they were.
     pub(super) fn tell_claimer(&self) {
-        if self.targets.names().any(|target| self.claims.may_wait(target)) {
+        if self.targets.now().names().any(|target| self.claims.may_wait(target)) {
             self.signals.claim.notify_one();
         }
+    }
+
+    /// Wakes the loops whenever the targets of this instance are replaced, forever. The heartbeat tells the others.
+    pub(super) async fn follow_targets(&self) {
+        let mut replaced = self.targets.watch();
+        while replaced.changed().await.is_ok() {
+            self.claims.note_pending();
+            self.signals.wake_all();
+        }
+        std::future::pending::<()>().await;
     }
 
     /// Runs have ended, so places are free: for pending runs, among which one may have been held back by those that ended,

@@ -75,13 +75,16 @@ impl Syncer {
         Ok(SyncPlan { steps })
     }
 
-    /// Carries out the plan. Jobs of another owner block all of it.
-    pub(crate) async fn apply(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
+    /// Returns the plan, or the jobs of another owner, which block all of it.
+    pub(crate) async fn expect_no_conflict(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
         let plan = self.plan(parts).await?;
         let conflicts: Vec<String> = plan.conflicts().map(conflict).collect();
-        if !conflicts.is_empty() {
-            return Err(BuildError::Invalid(conflicts));
-        }
+        if conflicts.is_empty() { Ok(plan) } else { Err(BuildError::Invalid(conflicts)) }
+    }
+
+    /// Carries out the plan. Jobs of another owner block all of it.
+    pub(crate) async fn apply(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
+        let plan = self.expect_no_conflict(parts).await?;
         let mut status = ReleaseStatus::Current;
         if self.can_change() {
             let release = self.release(parts)?;

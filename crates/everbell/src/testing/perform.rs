@@ -102,7 +102,8 @@ impl TestBell {
         setup: RunSetup,
     ) -> Result<T, RunError> {
         let label = Target::new(target).unwrap_or_else(|error| panic!("{error}"));
-        let served = self.engine.shared.targets.get(&label);
+        let targets = self.engine.shared.targets.now();
+        let served = targets.action_of(&label);
         let action = &served.unwrap_or_else(|| panic!("there is no target `{target}`")).action;
         let text = serde_json::to_string(&payload).unwrap_or_else(|error| panic!("the payload is no JSON: {error}"));
         let payload = Json::parse("payload", &text).unwrap_or_else(|error| panic!("{error}"));
@@ -111,7 +112,7 @@ impl TestBell {
         let (_granted, renewed) = watch::channel(self.clock.monotonic());
         let shared = &self.engine.shared;
         let lease = Lease::new(renewed, shared.options.lease, false, Arc::clone(&shared.clock));
-        let run = Run::new(claim, shared.events.clone(), stop, lease, shared.targets.tracing.clone());
+        let run = Run::new(claim, shared.events.clone(), stop, lease, targets.tracing.clone());
         let span = run.span().clone();
         // The call is inside of the span, as in the executor.
         match async { action(run).await }.instrument(span).await {

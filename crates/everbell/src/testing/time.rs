@@ -232,7 +232,7 @@ impl TestBell {
         if self.stopping {
             return None;
         }
-        let targets: Vec<Target> = self.engine.shared.targets.names().cloned().collect();
+        let targets: Vec<Target> = self.engine.shared.targets.now().names().cloned().collect();
         self.store.plan_due(&PlanDue::new(self.now(), 1, &targets), &crate::engine::decide).await.ok()?.next_due_at
     }
 

@@ -241,7 +241,7 @@ pub(super) async fn ran(request: &ApiRequest, row: &JobRow, outcome: RunNow) -> 
     let RunNow::Skipped { blocking, .. } = outcome else {
         return Ok(ApiResponse::json(StatusCode::ACCEPTED, &document)?.header("location", location));
     };
-    if request.app.options.settings.run_now_overlap_status == 200 {
+    if request.app.options().settings.run_now_overlap_status == 200 {
         return Ok(ApiResponse::ok(&document)?.header("location", location));
     }
     let active = match request.runs().get(blocking).await {

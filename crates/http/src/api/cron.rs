@@ -59,5 +59,5 @@ pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
 
 /// Lists the cron expression templates.
 pub(crate) async fn templates(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    ApiResponse::ok(&wire::Items { items: request.app.options.templates.clone() })
+    ApiResponse::ok(&wire::Items { items: request.app.options().templates.clone() })
 }

@@ -83,7 +83,7 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
 pub fn filter(request: &ApiRequest, form: &Form<'_>) -> Result<JobFilter, Problem> {
     let asks_for_runs = form.has("lastRunStatus") || form.text("sort") == Some("-lastRunAt");
     if asks_for_runs {
-        expect_role(&request.actor, request.app.options.run_history)?;
+        expect_role(&request.actor, request.app.options().run_history)?;
     }
     let refused = |name: &'static str| move |error: everbell::Invalid| Problem::at("parameter", name, error.reason);
     let key = form.text("jobKey").map(JobKey::new).transpose().map_err(refused("jobKey"))?;

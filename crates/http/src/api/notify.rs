@@ -113,7 +113,7 @@ pub(crate) async fn channels(request: ApiRequest) -> Result<ApiResponse, Problem
 pub async fn described(request: &ApiRequest) -> Result<Vec<wire::NotifyChannel>, Problem> {
     let store = request.app.bell.store();
     let mut described = Vec::new();
-    for Channel { name, kind, rules } in &request.app.options.channels {
+    for Channel { name, kind, rules } in &request.app.options().channels {
         let of = |status| DeliveryFilter { channel: Some(name.clone()), status, ..DeliveryFilter::default() };
         let last = store.list_deliveries(&of(None), &PageRequest { limit: 1, after: None }).await?;
         let all = PageRequest { limit: MAX_COUNTED, after: None };
@@ -133,7 +133,8 @@ pub async fn described(request: &ApiRequest) -> Result<Vec<wire::NotifyChannel>,
 
 pub(crate) async fn test(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("name");
-    let Some(channel) = request.app.options.channels.iter().find(|channel| channel.name == name) else {
+    let options = request.app.options();
+    let Some(channel) = options.channels.iter().find(|channel| channel.name == name) else {
         return Err(Problem::not_found("channel", &shown(name)));
     };
     let (bell, now) = (&request.app.bell, request.app.bell.now());

@@ -62,7 +62,7 @@ pub(crate) async fn openapi(request: ApiRequest) -> Result<ApiResponse, Problem>
 }
 
 pub(crate) async fn docs(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    if !request.app.options.settings.docs {
+    if !request.app.options().settings.docs {
         return Err(Problem::new(Kind::NotFound, "The API reference is disabled."));
     }
     let page = request.app.documented().1.as_str();
@@ -71,7 +71,7 @@ pub(crate) async fn docs(request: ApiRequest) -> Result<ApiResponse, Problem> {
 
 /// Redirects a browser to the API reference.
 pub async fn home(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    if !request.app.options.settings.docs {
+    if !request.app.options().settings.docs {
         return Err(Problem::new(Kind::NotFound, "There is no page at `/`."));
     }
     let mut response = ApiResponse::nothing().header("location", "/docs/api");

@@ -56,7 +56,7 @@ pub async fn recent(bell: &Everbell) -> StoreResult<BTreeMap<Target, Recent>> {
 
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let report = request.app.bell.targets().await?;
-    let may_read_runs = request.actor.role >= request.app.options.run_history;
+    let may_read_runs = request.actor.role >= request.app.options().run_history;
     let recent = if may_read_runs { Some(recent(&request.app.bell).await?) } else { None };
     let document = |target: &Target, instances: &[InstanceId], jobs: u64, waiting: &[JobKey]| {
         let recent = recent.as_ref().map(|recent| recent.get(target).copied().unwrap_or_default());

@@ -9,7 +9,7 @@ use super::program;
 use crate::targets::{CommandSettings, Http, HttpSettings, Problem, command_problems};
 
 /// A channel as it is configured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChannelSettings {
     /// The name that rules refer to it by.
     pub(crate) name: String,
@@ -17,7 +17,7 @@ pub(crate) struct ChannelSettings {
 }
 
 /// The kinds of channels.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ChannelKind {
     /// A signed call in the format of `CloudEvents`.
     Webhook(HttpSettings),

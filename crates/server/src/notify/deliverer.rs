@@ -1,7 +1,7 @@
 //! The deliverer: takes messages from the outbox and sends them.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -24,8 +24,12 @@ const MAX_AT_ONCE: u32 = 8;
 
 pub(super) struct Deliverer {
     bell: Everbell,
-    channels: BTreeMap<String, Arc<Sender>>,
+    channels: Arc<Channels>,
 }
+
+/// Open channels by their names.
+#[derive(Default)]
+pub(super) struct Channels(BTreeMap<String, Arc<Sender>>);
 
 /// A channel, and whether messages are being sent through it.
 struct Sender {
@@ -49,17 +53,30 @@ impl Drop for OnItsWay {
     }
 }
 
-impl Deliverer {
-    pub(super) fn new(bell: Everbell, settings: &[ChannelSettings]) -> Result<Deliverer, Problem> {
+impl Channels {
+    /// Opens all channels, or returns the first problem.
+    pub(super) fn open(settings: &[ChannelSettings]) -> Result<Channels, Problem> {
         let opened = settings.iter().map(|settings| {
             let sender = Sender { channel: settings.open()?, busy: AtomicUsize::new(0) };
             Ok((settings.name.clone(), Arc::new(sender)))
         });
-        Ok(Deliverer { bell, channels: opened.collect::<Result<_, Problem>>()? })
+        Ok(Channels(opened.collect::<Result<_, Problem>>()?))
     }
 
-    /// Sends until it is dropped; what is being sent then is tried again when its lease is over.
-    pub(super) async fn run(&self, woken: &Notify) -> Infallible {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Deliverer {
+    pub(super) fn new(bell: Everbell, channels: Arc<Channels>) -> Deliverer {
+        Deliverer { bell, channels }
+    }
+
+    /// Sends until `replaced` resolves; what is being sent then still arrives. If it is dropped, what is being sent is tried
+    /// again when its lease is over.
+    pub(super) async fn run(&self, woken: &Notify, replaced: impl Future<Output = ()>) {
+        let mut replaced = pin!(replaced);
         let mut sending = JoinSet::new();
         loop {
             match self.step(&mut sending).await {
@@ -72,15 +89,21 @@ impl Deliverer {
                 Some(ended) = sending.join_next() => report(ended),
                 () = woken.notified() => {}
                 () = tokio::time::sleep(POLL) => {}
+                () = &mut replaced => break,
             }
         }
+        tokio::spawn(async move {
+            while let Some(ended) = sending.join_next().await {
+                report(ended);
+            }
+        });
     }
 
     /// Begins to send what is due through channels that have nothing to do, and returns how many messages that are: one
     /// that does not answer delays no other.
     async fn step(&self, sending: &mut JoinSet<StoreResult<()>>) -> StoreResult<usize> {
         let is_free = |sender: &Arc<Sender>| sender.busy.load(Ordering::SeqCst) == 0;
-        let free = self.channels.iter().filter(|(_, sender)| is_free(sender)).map(|(name, _)| name.clone());
+        let free = self.channels.0.iter().filter(|(_, sender)| is_free(sender)).map(|(name, _)| name.clone());
         let free: Vec<String> = free.collect();
         if free.is_empty() {
             return Ok(0);
@@ -91,7 +114,7 @@ impl Deliverer {
         let count = claimed.len();
         for delivery in claimed {
             // Only messages for these channels are taken.
-            let Some(sender) = self.channels.get(&delivery.new.channel) else { continue };
+            let Some(sender) = self.channels.0.get(&delivery.new.channel) else { continue };
             let (bell, on_its_way) = (self.bell.clone(), OnItsWay::new(sender));
             sending.spawn(async move { deliver(&bell, &on_its_way.0.channel, delivery).await });
         }

@@ -21,36 +21,64 @@ mod message;
 mod program;
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use everbell::Everbell;
 use everbell_core::alert::Rule;
+use tokio::sync::{Notify, watch};
 
 pub(crate) use channel::{ChannelKind, ChannelSettings};
 
+use crate::config::Config;
 use crate::targets::Problem;
-use deliverer::Deliverer;
+use deliverer::{Channels, Deliverer};
 use evaluator::Evaluator;
 
 /// The role of instances that evaluate rules.
 pub(crate) const NOTIFIER: &str = "notifier";
 
-/// Evaluates rules and delivers messages until it is dropped. Without channels it does nothing at all.
-pub(crate) async fn run(
-    bell: &Everbell,
-    channels: &[ChannelSettings],
-    rules: &[Rule],
-    public_url: Option<&str>,
-) -> Result<Infallible, Problem> {
-    if channels.is_empty() {
-        return std::future::pending().await;
+/// Channels that are ready to be used, and the rules that use them.
+#[derive(Clone)]
+pub(crate) struct Notifications {
+    channels: Arc<Channels>,
+    rules: Vec<Rule>,
+    links: message::Links,
+}
+
+impl Notifications {
+    /// Opens the channels of a configuration. Of a process that does not schedule there are none.
+    pub(crate) fn open(config: &Config) -> Result<Notifications, Problem> {
+        let schedules = config.server.role.schedules();
+        let channels = if schedules { Channels::open(&config.channels)? } else { Channels::default() };
+        let links = message::Links { public_url: config.server.public_url.clone() };
+        Ok(Notifications { channels: Arc::new(channels), rules: config.rules.clone(), links })
     }
-    let links = message::Links { public_url: public_url.map(str::to_owned) };
-    let evaluator = Evaluator::new(bell.clone(), rules.to_vec(), links);
-    let deliverer = Deliverer::new(bell.clone(), channels)?;
-    let woken = tokio::sync::Notify::new();
-    tokio::select! {
-        never = evaluator.run(&woken) => match never {},
-        never = deliverer.run(&woken) => match never {},
+}
+
+/// Evaluates rules and delivers messages until it is dropped, always with the newest settings. Without channels it does
+/// nothing at all. Messages that are on their way when the settings change still arrive.
+pub(crate) async fn run(bell: &Everbell, mut settings: watch::Receiver<Notifications>) -> Infallible {
+    loop {
+        let Notifications { channels, rules, links } = settings.borrow_and_update().clone();
+        let changed = async {
+            if settings.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        if channels.is_empty() {
+            changed.await;
+            continue;
+        }
+        let evaluator = Evaluator::new(bell.clone(), rules, links);
+        let deliverer = Deliverer::new(bell.clone(), channels);
+        let woken = Notify::new();
+        let work = async {
+            tokio::select! {
+                never = evaluator.run(&woken) => match never {},
+                () = deliverer.run(&woken, changed) => {}
+            }
+        };
+        work.await;
     }
 }
 

@@ -6,24 +6,27 @@ mod descriptors;
 mod first_token;
 mod greeting;
 mod options;
+mod reload;
 mod signals;
 mod warnings;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::{BuildError, Everbell, Source, StoreError, SyncAction};
+use everbell::{BuildError, Builder, Everbell, Source, StoreError, SyncAction};
 use everbell_core::store::Store;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::config::Config;
-use crate::targets::{Problem, Supervisor, TargetSettings};
+use crate::config::{Config, Environment, ServeFlags};
+use crate::notify::{self, Notifications};
+use crate::targets::{Problem, Supervisor};
 use everbell_cli::{CliError, Exit};
 use everbell_http::{self as http, App, Pages};
 use everbell_observe::{Metrics, Notifier, Timed, logs};
 use everbell_ui::Ui;
+use reload::{Programs, Reloader};
+use signals::Signals;
 
 /// How long requests that are being answered may take to end when everything else has.
 const LAST_REQUESTS_TIMEOUT: Duration = Duration::from_secs(6);
@@ -32,15 +35,21 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the last lines of the log may take to be read.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Where the configuration comes from, to read it again.
+pub(crate) struct Origin {
+    pub(crate) flags: ServeFlags,
+    pub(crate) environment: Environment,
+}
+
 /// Runs until it is asked to stop.
-pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
-    let log = logs::init(config.log.format, config.log.filter.clone())
+pub(crate) fn run(config: &Config, origin: Origin) -> Result<Exit, CliError> {
+    let (log, filter) = logs::init(config.log.format, config.log.filter.clone())
         .map_err(|error| CliError::Failed { message: format!("cannot start logging: {error}"), hint: None })?;
     warnings::log(config);
     let metrics = if config.metrics.per_job { Metrics::with_jobs() } else { Metrics::new() };
     metrics.watch_log(&log);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(Box::pin(open_and_serve(config, metrics)));
+    let ended = runtime.block_on(Box::pin(open_and_serve(config, origin, metrics, filter)));
     // What is left is blocking and would be waited for.
     runtime.shutdown_background();
     log.flush(LOG_FLUSH_TIMEOUT);
@@ -49,11 +58,17 @@ pub(crate) fn run(config: &Config) -> Result<Exit, CliError> {
 
 /// Opens the database, works with it, and closes it, however the work ended: an orderly end leaves the whole database in
 /// its file.
-async fn open_and_serve(config: &Config, metrics: Metrics) -> Result<Exit, CliError> {
+async fn open_and_serve(
+    config: &Config,
+    origin: Origin,
+    metrics: Metrics,
+    filter: logs::FilterHandle,
+) -> Result<Exit, CliError> {
     let signals = signals::listen()?;
     let store = everbell::connect_with(config.database.reveal(), &config.connect);
     let store = store.await.map_err(|error| cannot_build(&error.into()))?;
-    let ended = serve(config, metrics, signals, Arc::clone(&store)).await;
+    let start = Start { config, origin, metrics, filter, signals };
+    let ended = start.serve(Arc::clone(&store)).await;
     if !matches!(ended, Ok(Exit::Interrupted)) {
         close(&*store).await;
     }
@@ -73,88 +88,153 @@ async fn close(store: &dyn Store) {
     }
 }
 
-async fn serve(
-    config: &Config,
+/// Everything that a server starts with, besides its database.
+struct Start<'a> {
+    config: &'a Config,
+    origin: Origin,
     metrics: Metrics,
-    signals: watch::Receiver<u32>,
-    store: Arc<dyn Store>,
-) -> Result<Exit, CliError> {
-    if config.server.role.schedules() {
-        copies::check(&*store, config).await?;
-    }
-    let bell = build(config, &metrics, store).await?;
-    let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
-        message: format!("cannot listen on {}: {error}", config.server.listen),
-        hint: Some("another process may be using this port; choose another with `--listen ADDRESS:PORT`".to_owned()),
-    })?;
-    let address = listener.local_addr()?;
-    let way = first_token::ensure(&bell, config).await?;
-    greeting::print(config, address, &way)?;
-
-    let (end, ended) = watch::channel(false);
-    let (options, duties) = (options::api(config), options::duties(config));
-    let app = App::new(options, config.auth.admin_token.as_ref(), duties, bell.clone(), metrics, ended.clone());
-    let app = Arc::new(app);
-    let pages = app.options.has_pages().then(|| Arc::new(Ui::new(&app)) as Arc<dyn Pages>);
-    let limits = descriptors::limits(config);
-    let serving =
-        tokio::spawn(http::listen::serve(listener, http::router(&app, pages), limits, app.metrics.clone(), ended));
-    let watched = Arc::clone(&app);
-    let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
-    let notifier = Arc::new(Notifier::from_env());
-    notifier.ready();
-    notifier.status(&format!("listening on {address}"));
-    let watchdog = tokio::spawn(watchdog(Arc::clone(&notifier)));
-
-    let stopping = async {
-        signals::received(signals.clone(), 1).await;
-        tracing::info!("stopping: taking no more work; send a second signal to exit at once");
-        app.metrics.pulse().stop();
-        notifier.stopping();
-    };
-    let worked = tokio::select! {
-        () = signals::received(signals.clone(), 2) => return Ok(Exit::Interrupted),
-        worked = work(config, &bell, stopping) => worked,
-        Err((field, problem)) = notify(config, &bell) => {
-            Err(CliError::Failed { message: format!("a channel: {field}: {problem}"), hint: None })
-        }
-    };
-    end.send_replace(true);
-    let last = tokio::time::Instant::now() + LAST_REQUESTS_TIMEOUT;
-    for mut task in [serving, watching] {
-        match tokio::time::timeout_at(last, &mut task).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, "a part of the server failed"),
-            Err(_) => task.abort(),
-        }
-    }
-    if tokio::time::timeout_at(last, app.denials.flush(&bell)).await.is_err() {
-        tracing::warn!("could not write the last denied requests to the audit trail");
-    }
-    watchdog.abort();
-    worked?;
-    Ok(Exit::Success)
+    filter: logs::FilterHandle,
+    signals: Signals,
 }
 
-/// Brings the database up to the targets and jobs of the configuration.
-async fn build(config: &Config, metrics: &Metrics, store: Arc<dyn Store>) -> Result<Everbell, CliError> {
+impl Start<'_> {
+    async fn serve(self, store: Arc<dyn Store>) -> Result<Exit, CliError> {
+        let Start { config, origin, metrics, filter, signals } = self;
+        if config.server.role.schedules() {
+            copies::check(&*store, config).await?;
+        }
+        let supervisor = Programs::default();
+        let bell = build(config, &metrics, &supervisor, store).await?;
+        let notifications = Notifications::open(config).map_err(|(field, problem): Problem| CliError::Failed {
+            message: format!("a notification channel: {field}: {problem}"),
+            hint: Some("`everbell config check` lists all problems".to_owned()),
+        })?;
+        let (notifications, newest) = watch::channel(notifications);
+        let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
+            message: format!("cannot listen on {}: {error}", config.server.listen),
+            hint: Some(
+                "another process may be using this port; choose another with `--listen ADDRESS:PORT`".to_owned(),
+            ),
+        })?;
+        let address = listener.local_addr()?;
+        let way = first_token::ensure(&bell, config).await?;
+        greeting::print(config, address, &way)?;
+
+        let (end, ended) = watch::channel(false);
+        let (options, duties) = (options::api(config), options::duties(config));
+        let app =
+            App::new(options, config.auth.admin_token.as_ref(), duties, bell.clone(), metrics.clone(), ended.clone());
+        let app = Arc::new(app);
+        let reloader = Arc::new(Reloader {
+            flags: origin.flags,
+            environment: origin.environment,
+            started: config.clone(),
+            current: tokio::sync::Mutex::new(config.clone()),
+            bell: bell.clone(),
+            app: Arc::clone(&app),
+            metrics,
+            supervisor,
+            notifications,
+            log: filter,
+        });
+        app.reload_with(Arc::clone(&reloader) as _);
+        let parts = Parts { config, bell, app, reloader, newest, signals };
+        parts.run(listener, end, ended).await
+    }
+}
+
+/// The parts of a server that is ready to work.
+struct Parts<'a> {
+    config: &'a Config,
+    bell: Everbell,
+    app: Arc<App>,
+    reloader: Arc<Reloader>,
+    newest: watch::Receiver<Notifications>,
+    signals: Signals,
+}
+
+impl Parts<'_> {
+    /// Works until it is asked to stop, and ends everything in order.
+    async fn run(
+        self,
+        listener: TcpListener,
+        end: watch::Sender<bool>,
+        ended: watch::Receiver<bool>,
+    ) -> Result<Exit, CliError> {
+        let Parts { config, bell, app, reloader, newest, signals } = self;
+        let address = listener.local_addr()?;
+        let pages = app.options().has_pages().then(|| Arc::new(Ui::new(&app)) as Arc<dyn Pages>);
+        let limits = descriptors::limits(config);
+        let serving =
+            tokio::spawn(http::listen::serve(listener, http::router(&app, pages), limits, app.metrics.clone(), ended));
+        let watched = Arc::clone(&app);
+        let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
+        let notifier = Arc::new(Notifier::from_env());
+        notifier.ready();
+        notifier.status(&format!("listening on {address}"));
+        let watchdog = tokio::spawn(watchdog(Arc::clone(&notifier)));
+        let reloads = signals.reloads.clone();
+        let reloading = tokio::spawn(async move { reloader.follow(reloads).await });
+
+        let stopping = async {
+            signals.stopped(1).await;
+            tracing::info!("stopping: taking no more work; send a second signal to exit at once");
+            app.metrics.pulse().stop();
+            notifier.stopping();
+            // From here on a reload would only be in the way.
+            reloading.abort();
+        };
+        let worked = tokio::select! {
+            () = signals.stopped(2) => return Ok(Exit::Interrupted),
+            worked = work(config, &bell, stopping) => worked,
+            never = notify::run(&bell, newest) => match never {},
+        };
+        end.send_replace(true);
+        let last = tokio::time::Instant::now() + LAST_REQUESTS_TIMEOUT;
+        for mut task in [serving, watching] {
+            match tokio::time::timeout_at(last, &mut task).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => tracing::error!(%error, "a part of the server failed"),
+                Err(_) => task.abort(),
+            }
+        }
+        if tokio::time::timeout_at(last, app.denials.flush(&bell)).await.is_err() {
+            tracing::warn!("could not write the last denied requests to the audit trail");
+        }
+        watchdog.abort();
+        worked?;
+        Ok(Exit::Success)
+    }
+}
+
+/// Returns a builder with the targets and jobs of a configuration.
+fn builder(config: &Config, metrics: &Metrics, supervisor: &Supervisor) -> Result<Builder, CliError> {
     let mut builder = Everbell::builder()
-        .store(Arc::new(Timed::new(store, metrics)))
         .options(config.engine.clone())
         .source(Source::Config)
         .app(&config.jobs.app)
         .removed(config.jobs.removed)
         .adopt(config.jobs.adopt)
         .schedules(config.schedules.iter().cloned());
-    let has_programs = config.server.role.schedules() && config.targets.iter().any(TargetSettings::runs_programs);
-    let supervisor = if has_programs { Supervisor::start() } else { Supervisor::none() };
     for target in &config.targets {
-        let action = target.action(metrics, &supervisor).map_err(|problems: Problem| CliError::Failed {
+        let action = target.action(metrics, supervisor).map_err(|problems: Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` lists all problems".to_owned()),
         })?;
         builder = builder.checked_action(&target.label, action, target.options, target.payload_check());
     }
+    Ok(builder)
+}
+
+/// Brings the database up to the targets and jobs of the configuration.
+async fn build(
+    config: &Config,
+    metrics: &Metrics,
+    supervisor: &Programs,
+    store: Arc<dyn Store>,
+) -> Result<Everbell, CliError> {
+    let builder = builder(config, metrics, &supervisor.supervisor(config))?;
+    let builder = builder.store(Arc::new(Timed::new(store, metrics)));
     let observer = metrics.clone();
     let bell =
         builder.observe(move |event| observer.observe(event)).build().await.map_err(|error| cannot_build(&error))?;
@@ -191,14 +271,6 @@ async fn watchdog(notifier: Arc<Notifier>) {
         notifier.watchdog();
         tokio::time::sleep(interval).await;
     }
-}
-
-/// Tells people of problems, if this process schedules.
-async fn notify(config: &Config, bell: &Everbell) -> Result<Infallible, Problem> {
-    if !config.server.role.schedules() {
-        return std::future::pending().await;
-    }
-    crate::notify::run(bell, &config.channels, &config.rules, config.server.public_url.as_deref()).await
 }
 
 /// Runs the scheduler, if this process has that role, until it is asked to stop.

@@ -32,7 +32,7 @@ pub(crate) use self::http::Http;
 pub(crate) type Problem = (&'static str, String);
 
 /// A target as it is configured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TargetSettings {
     /// The label that jobs name.
     pub(crate) label: String,
@@ -80,7 +80,7 @@ impl TargetSettings {
 }
 
 /// The kinds of targets.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
     /// Prints the payload.
     Log,
@@ -91,7 +91,7 @@ pub(crate) enum Kind {
 }
 
 /// A call over HTTP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HttpSettings {
     pub(crate) url: String,
     /// Default `POST`. `GET`, `HEAD` and `DELETE` send no body: the headers describe the run.
@@ -131,7 +131,7 @@ impl HttpSettings {
 }
 
 /// A program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CommandSettings {
     /// The program and its arguments; never a shell.
     pub(crate) argv: Vec<String>,
@@ -169,7 +169,7 @@ impl CommandSettings {
 pub(crate) const SHELL_LABEL: &str = "shell";
 
 /// The built-in `shell` target, where the configuration allows it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ShellSettings {
     /// Variables that every command gets. They are hidden in its output; those of a payload are not.
     pub(crate) env: BTreeMap<String, Secret>,

@@ -36,7 +36,7 @@ fn registered() -> Server {
     server
 }
 
-fn everbell(server: &Server, args: &[&str]) -> Ran {
+pub(crate) fn everbell(server: &Server, args: &[&str]) -> Ran {
     ran(prepared(server, args).output().unwrap())
 }
 
@@ -62,7 +62,7 @@ fn until_reached(server: &Server, at: Timestamp) {
 
 /// The data of a command that must succeed and print nothing on standard error.
 #[track_caller]
-fn data(server: &Server, args: &[&str]) -> String {
+pub(crate) fn data(server: &Server, args: &[&str]) -> String {
     let found = everbell(server, args);
     assert_eq!((found.code, found.stderr.as_str()), (Some(0), ""), "{args:?}: {}", found.stdout);
     found.stdout

@@ -17,6 +17,7 @@ mod killed;
 mod notify;
 mod ownership;
 mod readme;
+mod reload;
 mod server;
 mod serving;
 mod shell;

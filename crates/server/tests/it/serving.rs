@@ -49,10 +49,22 @@ fn it_ends_in_good_order_when_it_is_told_to() {
 
 #[test]
 fn a_terminal_that_is_closed_ends_it_in_good_order() {
-    let mut server = Server::start();
-    signal(&server, "HUP");
-    assert_eq!(server.ended(), Some(0));
-    assert!(server.log().contains("stopped"), "{}", server.log());
+    let folder = Folder::new();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    let serve =
+        format!("echo $$ > pid; exec {} serve --listen 127.0.0.1:0 > out 2> log", env!("CARGO_BIN_EXE_everbell"));
+    let mut terminal = without_ours("script");
+    terminal.args(["-qc", &serve, "/dev/null"]).current_dir(folder.path());
+    let mut terminal = terminal.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    eventually(|| read("out").contains("listening on").then_some(())).expect("it never listened");
+    let pid = read("pid").trim().to_owned();
+    // Somebody asks for a reload, as the terminal is still there.
+    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    eventually(|| read("log").contains("configuration reloaded").then_some(())).expect("it never reloaded");
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    eventually(|| read("log").contains("stopped").then_some(())).unwrap_or_else(|| panic!("{}", read("log")));
+    assert!(read("log").contains("stopping: taking no more work"), "{}", read("log"));
 }
 
 #[test]

@@ -104,7 +104,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         size: store.size_bytes.map(size),
         oldest_transaction: store.oldest_transaction_at.map(|at| clock.away(at)),
         tz_data: Zone::data_version(),
-        retention: request.app.options.keep.map(|keep| everbell_wire::elapsed::wait(keep.as_secs() as i64)),
+        retention: request.app.options().keep.map(|keep| everbell_wire::elapsed::wait(keep.as_secs() as i64)),
         no_admin: request.barred(Role::Admin),
         instances,
         store,

@@ -1,7 +1,7 @@
 //! Examples of problems, channels and messages.
 
 use super::{ACTOR, Example, NOW, RUN_ID, at};
-use crate::{JobProblem, NotifyChannel, NotifyDelivery, ProblemNote};
+use crate::{ConfigChange, JobProblem, NotifyChannel, NotifyDelivery, ProblemNote, Reloaded};
 
 const PROBLEM: &str = "0195d5c8-1a40-8f01-9c3e-5a2b7d9e4f10";
 
@@ -59,6 +59,27 @@ impl Example for NotifyChannel {
             last: Some(NotifyDelivery::example()),
             pending: 0,
             dead: 0,
+        }
+    }
+}
+
+impl Example for Reloaded {
+    fn example() -> Reloaded {
+        let change = |part: &str, name: &str, change: &str| ConfigChange {
+            part: part.to_owned(),
+            name: name.to_owned(),
+            change: change.to_owned(),
+        };
+        Reloaded {
+            dry_run: false,
+            file: Some("everbell.toml".to_owned()),
+            instance: "web-1:4711".to_owned(),
+            changes: vec![
+                change("target", "billing-api", "changed"),
+                change("job", "daily-report", "create version 1"),
+            ],
+            needs_restart: vec!["server.listen".to_owned()],
+            warnings: Vec::new(),
         }
     }
 }

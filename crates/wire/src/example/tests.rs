@@ -60,6 +60,7 @@ fn examples_read_back() {
     check::<JobProblem>();
     check::<NotifyChannel>();
     check::<NotifyDelivery>();
+    check::<Reloaded>();
     check::<ProblemKind>();
     for job in [created_job(), updated_job(), retired_job(), rescheduled_job(), restored_job(), skipped_job()] {
         assert!(!serde_json::to_string(&job).unwrap().contains("1970-01-01"));

@@ -21,7 +21,7 @@ use tokio::sync::broadcast;
 use crate::engine::{Engine, EngineOptions, Shared, Step, Wait, audit};
 use crate::events::{Event, Events};
 use crate::run::Run;
-use crate::targets::{Action, TargetOptions, Targets};
+use crate::targets::{Action, Serving, TargetOptions, Targets};
 use crate::testing::ManualClock;
 
 /// `12:00` of the day on which tests play, or a whole timestamp.
@@ -133,7 +133,8 @@ impl Lab {
         let store = Arc::new(MemoryStore::new());
         let events = Events::new(Vec::new());
         let heard = events.listen();
-        let engine = Engine::new(Arc::clone(&store) as _, Arc::clone(&clock) as _, targets, options(), events);
+        let engine =
+            Engine::new(Arc::clone(&store) as _, Arc::clone(&clock) as _, Serving::new(targets), options(), events);
         Lab { store, clock, engine, events: heard, log }
     }
 

@@ -61,6 +61,7 @@ const VERBS: &[&str] = &[
     "rebuild",
     "replace",
     "rerun",
+    "reload",
     "reschedule",
     "restore",
     "resume",
@@ -88,7 +89,7 @@ fn operation_ids_read_as_methods() {
         assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{name}: {id}");
         assert!(ids.insert(id), "{name}: {id} is taken");
     }
-    assert_eq!(ids.len(), 80);
+    assert_eq!(ids.len(), 81);
     for id in ["listJobs", "createJob", "getJob", "updateJob", "retireJob", "runJobNow", "listRuns", "previewCron"] {
         assert!(ids.contains(id), "{id}");
     }

@@ -67,6 +67,7 @@ const PAGES: &[&[&str]] = &[
     &["tokens", "list"],
     &["tokens", "revoke"],
     &["audit"],
+    &["reload"],
     &["problems"],
     &["problems", "list"],
     &["problems", "acknowledge"],

@@ -30,7 +30,7 @@ impl Suggestions {
         let mut seen = BTreeSet::new();
         zones.extend(Zone::names());
         zones.retain(|name| seen.insert(*name));
-        Ok(Suggestions { targets: targets(request).await?, zones, templates: request.app.options.templates.clone() })
+        Ok(Suggestions { targets: targets(request).await?, zones, templates: request.app.options().templates.clone() })
     }
 
     /// Whether this target is one to choose; one that is not is written.

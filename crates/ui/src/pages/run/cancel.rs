@@ -75,7 +75,7 @@ async fn form(request: &UiRequest, found: &RunData, problem: Option<&Problem>) -
         subject: Subject::new(found, &request.clock()),
         refusal: Refusal::from_problem(problem, &["reason"]),
         reason: request.sent("reason").unwrap_or_default().to_owned(),
-        grace: took(request.app.options.cancel_grace.as_millis() as i64),
+        grace: took(request.app.options().cancel_grace.as_millis() as i64),
         same: same(request, found, "cancel")?,
     };
     UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))

@@ -23,6 +23,7 @@ use crate::clock::Clock;
 use crate::engine::inflight::Stop;
 use crate::engine::{Claimer, Engine, Planner, Step, Wait};
 use crate::events::Events;
+use crate::targets::Serving;
 use crate::testing::ManualClock;
 
 /// Invariants that hold at every moment, or over time.
@@ -174,7 +175,8 @@ impl World {
         let store = store.keeping_back(late_answers(&clock, &self.faults, seed)).and_plans();
         let handlers = Handlers { clock: &clock, diary: &self.diary, store: &self.store, instance: number, seed };
         let targets = handlers.targets();
-        let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as _, targets, options(), Events::new(Vec::new()));
+        let events = Events::new(Vec::new());
+        let engine = Engine::new(Arc::new(store), Arc::clone(&clock) as _, Serving::new(targets), options(), events);
         Instance {
             number,
             engine,
