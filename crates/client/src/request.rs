@@ -121,6 +121,9 @@ pub struct BackfillRequest {
     /// Every org, for a job with scope `per_org`.
     #[serde(rename = "orgs", serialize_with = "all", skip_serializing_if = "is_false")]
     pub all_orgs: bool,
+    /// How many of its runs may be at work at once; default: what the job allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<u32>,
     /// The reason, for the audit trail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -318,8 +321,17 @@ mod tests {
     #[test]
     fn absent_members_are_not_sent() {
         let at: Timestamp = "2027-03-13T00:00:00Z".parse().unwrap();
-        let backfill =
-            |all_orgs| json!(BackfillRequest { from: at, to: at, org_id: None, all_orgs, reason: None, dry_run: true });
+        let backfill = |all_orgs| {
+            json!(BackfillRequest {
+                from: at,
+                to: at,
+                org_id: None,
+                all_orgs,
+                parallel: None,
+                reason: None,
+                dry_run: true
+            })
+        };
         let plain = json!({ "from": "2027-03-13T00:00:00Z", "to": "2027-03-13T00:00:00Z", "dryRun": true });
         assert_eq!((backfill(false), &backfill(true)["orgs"]), (plain, &json!("all")));
         assert_eq!(json!(OrgInput::default()), json!({}));

@@ -3,6 +3,7 @@
 //! A store reads [`JobView`] under a lock, calls one of these functions, and commits the [`JobChange`] in the same
 //! transaction. So a pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
 
+mod backfills;
 mod declared;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::{Spec, When};
 
+pub use backfills::{backfill, cancel_runs};
 pub use declared::{record_declaration, restore_declaration};
 
 /// A job as it is, read under a lock.
@@ -366,15 +368,6 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
-}
-
-/// Enqueues runs for past slots. A paused job may be backfilled; a retired one may not.
-pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChange, Invalid> {
-    view.expect_living()?;
-    view.expect_one_or_all()?;
-    let spec = view.org_spec()?;
-    let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
     Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 

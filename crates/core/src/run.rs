@@ -150,8 +150,10 @@ pub struct NewRun {
     pub trigger: Trigger,
     /// Why it is skipped, if it is.
     pub skip: Option<SkipReason>,
-    /// It must wait until fewer than `maxConcurrentRuns` of its job and org are active.
+    /// It must wait until fewer than `maxConcurrentRuns` of its job and org, and of its kind, are active.
     pub held: bool,
+    /// Another bound than the job's `maxConcurrentRuns`: that of its backfill.
+    pub parallel: Option<u32>,
     /// It is for a slot older than the grace.
     pub catch_up: bool,
     /// How many earlier slots were folded into it.
@@ -173,6 +175,8 @@ pub struct ActiveRun {
     pub held: bool,
     /// Whether cancellation was requested.
     pub cancel_requested: bool,
+    /// Whether it belongs to a backfill: one that keeps no others from starting.
+    pub backfill: bool,
 }
 
 /// The most attempts that [`Run::attempts_in_words`] names; it only counts those before them.

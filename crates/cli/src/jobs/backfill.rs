@@ -73,6 +73,9 @@ pub(crate) struct BackfillArgs {
     /// Every org, for a job that fires per org.
     #[arg(long)]
     all_orgs: bool,
+    /// Let at most this many of its runs be at work at once; default: what the job allows.
+    #[arg(long, value_name = "N", conflicts_with = "all_orgs", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    parallel: Option<u32>,
     /// The reason, for the audit trail.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -116,7 +119,7 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
     let from = parse_time(&zone, now, "--from", &args.from)?;
     let to = parse_time(&zone, now, "--to", &args.to)?;
     let (org_id, all_orgs, reason) = (args.org.clone(), args.all_orgs, args.reason.clone());
-    let mut request = BackfillRequest { from, to, org_id, all_orgs, reason, dry_run: true };
+    let mut request = BackfillRequest { from, to, org_id, all_orgs, parallel: args.parallel, reason, dry_run: true };
     let planned = send(&session, &args.job, &request)?;
     let plan = planned.document.clone();
     let nothing = plan.to_create == Some(0);

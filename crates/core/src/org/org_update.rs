@@ -193,7 +193,7 @@ fn backfill(
     let slots: Vec<Timestamp> =
         spec.slots_after(plan::just_before(from)).take_while(|slot| *slot <= until).take(MAX_BACKFILLED).collect();
     let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&old.active) };
-    plan::backfill(&view.job, &old.timer, &seen, &Backfill { id, slots: &slots, trace_context })
+    plan::backfill(&view.job, &old.timer, &seen, &Backfill { id, slots: &slots, parallel: None, trace_context })
         .ok()
         .filter(|plan| !plan.runs.is_empty())
 }

@@ -10,6 +10,9 @@ use crate::org;
 use crate::run::{NewRun, Trigger};
 use crate::trace_context::TraceContext;
 
+/// The most runs of a backfill at once.
+pub const MAX_PARALLEL: u32 = 1_000;
+
 /// The most slots of one backfill.
 pub const MAX_BACKFILLED: usize = 1_000;
 
@@ -20,12 +23,14 @@ pub struct Backfill<'a> {
     pub id: BackfillId,
     /// Its slots, oldest first. The commit skips those that already have a run.
     pub slots: &'a [Timestamp],
+    /// How many of its runs may be at work at once: default as many as the job allows.
+    pub parallel: Option<u32>,
     /// The trace that the runs continue.
     pub trace_context: Option<&'a TraceContext>,
 }
 
-/// Enqueues a run for each slot. They wait for each other and for what is active, as `maxConcurrentRuns` says, however
-/// many they are: all of them are wanted. Leaves the timer alone, so nothing that is still to come changes.
+/// Enqueues a run for each slot. They wait for each other, however many they are: all of them are wanted. They do not wait
+/// for the runs of the schedule, and those not for them. Leaves the timer alone, so nothing that is still to come changes.
 pub fn backfill(
     job: &Definition,
     timer: &Timer,
@@ -39,7 +44,10 @@ pub fn backfill(
     if request.slots.len() > MAX_BACKFILLED {
         return Err(Invalid::new("to", format!("at most {MAX_BACKFILLED} slots at once, not {}", request.slots.len())));
     }
-    let mut overlaps = Overlaps::new(&job.policies, seen.active);
+    if request.parallel.is_some_and(|parallel| !(1..=MAX_PARALLEL).contains(&parallel)) {
+        return Err(Invalid::new("parallel", format!("must be from 1 to {MAX_PARALLEL}")));
+    }
+    let mut overlaps = Overlaps::of_backfills(&job.policies, seen.active, request.parallel);
     let mut runs = Vec::with_capacity(request.slots.len());
     for slot in request.slots {
         // What lies behind the mark is still to be planned, and would get its outcome twice.
@@ -58,6 +66,7 @@ pub fn backfill(
             trigger: Trigger::Backfill(request.id),
             skip,
             held,
+            parallel: request.parallel,
             catch_up: true,
             folded: 0,
             local_date: timer.org.as_ref().map(|_| org::local_date(spec, *slot)),

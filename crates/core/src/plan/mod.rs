@@ -23,7 +23,7 @@ use std::time::Duration;
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 
-pub use backfill::{Backfill, MAX_BACKFILLED, backfill};
+pub use backfill::{Backfill, MAX_BACKFILLED, MAX_PARALLEL, backfill};
 pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_now, skip_next};
 use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
@@ -243,13 +243,7 @@ impl<'a> Planner<'a> {
         self.skip_dst_gaps(slot);
         self.mark = self.mark.max(slot);
         if org::already_ran(self.spec, self.last_local_date, local_date) {
-            self.gaps.push(Gap {
-                first_slot_at: slot,
-                last_slot_at: slot,
-                slots: 1,
-                reason: GapReason::Coalesced,
-                actor: None,
-            });
+            self.gaps.push(gap_of(slot, GapReason::Coalesced));
             return;
         }
         self.last_local_date = self.last_local_date.max(local_date);
@@ -270,6 +264,7 @@ impl<'a> Planner<'a> {
             trigger: Trigger::Schedule(trigger_text(self.spec)),
             skip,
             held,
+            parallel: None,
             catch_up,
             folded,
             local_date,
@@ -301,13 +296,7 @@ impl<'a> Planner<'a> {
     /// Accounts for the local times up to `until` that a DST gap left out and the job wants skipped.
     fn skip_dst_gaps(&mut self, until: Timestamp) {
         for at in self.spec.dst_skipped_between(self.dst_mark, until) {
-            self.gaps.push(Gap {
-                first_slot_at: at,
-                last_slot_at: at,
-                slots: 1,
-                reason: GapReason::DstGap,
-                actor: None,
-            });
+            self.gaps.push(gap_of(at, GapReason::DstGap));
         }
         self.dst_mark = self.dst_mark.max(until);
     }
@@ -378,6 +367,11 @@ impl<'a> Planner<'a> {
             org_error: None,
         }
     }
+}
+
+/// A gap of one slot.
+fn gap_of(slot: Timestamp, reason: GapReason) -> Gap {
+    Gap { first_slot_at: slot, last_slot_at: slot, slots: 1, reason, actor: None }
 }
 
 fn trigger_text(spec: &Spec) -> String {

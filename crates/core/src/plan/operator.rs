@@ -153,6 +153,7 @@ pub fn run_now(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, request:
         trigger: Trigger::Manual(request.actor.to_owned()),
         skip,
         held,
+        parallel: None,
         catch_up: false,
         folded: 0,
         local_date: None,

@@ -1,4 +1,5 @@
-//! Whether a new run may start while others of its job are active. One rule for every kind of trigger.
+//! Whether a new run may start while others of its job are active. One rule for every kind of trigger, but backfills are
+//! beside the schedule: their runs count only among themselves, so that live slots neither wait for them nor are skipped.
 
 use crate::ids::RunId;
 use crate::policy::{Overlap, Policies};
@@ -36,15 +37,22 @@ struct Entry {
 
 impl Overlaps {
     pub(super) fn new(policies: &Policies, active: &[ActiveRun]) -> Overlaps {
+        let live = active.iter().filter(|run| !run.backfill);
+        Overlaps::among(live, policies.overlap, policies.max_concurrent_runs)
+    }
+
+    /// Returns the active runs of backfills. Without a bound of its own, a backfill has that of the job.
+    pub(super) fn of_backfills(policies: &Policies, active: &[ActiveRun], parallel: Option<u32>) -> Overlaps {
+        let policy = if parallel.is_some() { Overlap::Queue } else { policies.overlap };
+        let backfills = active.iter().filter(|run| run.backfill);
+        Overlaps::among(backfills, policy, parallel.unwrap_or(policies.max_concurrent_runs))
+    }
+
+    fn among<'a>(active: impl Iterator<Item = &'a ActiveRun>, policy: Overlap, max: u32) -> Overlaps {
         let entry =
             |run: &ActiveRun| Entry { id: run.id, held: run.held, leaving: run.cancel_requested, planned: false };
-        Overlaps {
-            policy: policies.overlap,
-            max: policies.max_concurrent_runs as usize,
-            active: active.iter().map(entry).collect(),
-            cancel: Vec::new(),
-            replaced: Vec::new(),
-        }
+        let active = active.map(entry).collect();
+        Overlaps { policy, max: max as usize, active, cancel: Vec::new(), replaced: Vec::new() }
     }
 
     /// Returns the same active runs under another policy, for a caller that asked for it.

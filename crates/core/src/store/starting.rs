@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::Claim;
 use crate::ids::{InstanceId, OrgId, Target};
 use crate::job::Definition;
-use crate::run::{NewRun, Run, RunStatus};
+use crate::run::{NewRun, Run, RunStatus, Trigger};
 
 /// A request to plan due timers.
 #[derive(Clone, Copy, Debug)]
@@ -116,6 +116,11 @@ impl Run {
         run.catch_up = new.catch_up;
         run.folded = new.folded;
         run
+    }
+
+    /// Whether it belongs to a backfill.
+    pub fn is_backfill(&self) -> bool {
+        matches!(self.trigger, Trigger::Backfill(_))
     }
 
     /// Begins the next attempt of a pending run.

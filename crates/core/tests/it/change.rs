@@ -194,7 +194,12 @@ fn a_reschedule_moves_only_the_next_fire() {
 #[test]
 fn runs_beyond_the_bound_on_pending_ones_are_refused() {
     let mut view = hourly();
-    let active = |n: u8| ActiveRun { id: RunId::by_hand(at("11:00:00"), [n; 10]), held: true, cancel_requested: false };
+    let active = |n: u8| ActiveRun {
+        id: RunId::by_hand(at("11:00:00"), [n; 10]),
+        held: true,
+        cancel_requested: false,
+        backfill: false,
+    };
     view.active = (0..7).map(active).collect();
     assert_eq!(change::expect_pending_room(&view, 3, 10), Ok(()));
     assert_eq!(change::expect_pending_room(&view, 0, 7), Ok(()));
@@ -224,7 +229,7 @@ fn a_run_by_hand_obeys_overlap_and_leaves_the_timer() {
     assert_eq!(free.plan.runs[0].trigger.to_string(), "manual:ana");
 
     let blocking = RunId::by_hand(at("11:00:00"), [9; 10]);
-    view.active = vec![ActiveRun { id: blocking, held: false, cancel_requested: false }];
+    view.active = vec![ActiveRun { id: blocking, held: false, cancel_requested: false, backfill: false }];
     let skipped = change::run_now(&view, &request(None), now).unwrap();
     assert_eq!(skipped.plan.runs[0].skip, Some(SkipReason::Overlap { blocking }));
     let forced = change::run_now(&view, &request(Some(Overlap::Allow)), now).unwrap();

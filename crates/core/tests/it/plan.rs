@@ -60,7 +60,7 @@ fn decide(input: &str) -> String {
     }
 }
 
-/// `a b* c!`: three active runs, the second held, the third asked to stop.
+/// `a b* c! d~`: four active runs, the second held, the third asked to stop, the last of a backfill.
 fn active(text: &str) -> Vec<ActiveRun> {
     text.split_whitespace()
         .enumerate()
@@ -68,6 +68,7 @@ fn active(text: &str) -> Vec<ActiveRun> {
             id: RunId::by_hand(Timestamp::UNIX_EPOCH, [n as u8; 10]),
             held: word.ends_with('*'),
             cancel_requested: word.ends_with('!'),
+            backfill: word.ends_with('~'),
         })
         .collect()
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use everbell_core::change::{self, JobView};
 use everbell_core::org::OrgTask;
 use everbell_core::plan::{Backfill, MAX_BACKFILLED};
-use everbell_core::store::{AuditEntry, Canceled, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
 use everbell_core::{BackfillId, Definition, Invalid, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -150,7 +150,8 @@ impl Jobs {
     }
 
     /// Creates a run for each slot in `[from, to]` that has none. The runs use the current version of the job, and wait
-    /// for each other and for active runs as its `maxConcurrentRuns` demands.
+    /// for each other as its `maxConcurrentRuns` or [`Jobs::parallel`] demands. They are beside the schedule: live slots
+    /// neither wait for them nor are skipped because of them.
     pub async fn backfill(&self, job: impl IntoJobRef, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
         let plan = self.plan_backfill(job, from, to).await?;
         self.begin_backfill(plan, from, to).await
@@ -179,9 +180,11 @@ impl Jobs {
         let mut after = facts_of(id, from, to);
         after.insert("slots".to_owned(), json!(wanted.len()));
         after.extend(plan.org.iter().map(|org| ("orgId".to_owned(), json!(org.as_str()))));
-        let audit = self.context.entry(ACTION, format!("job:{}", definition.key), now, None, Some(&after));
         let trace_context = self.context.trace_context();
-        let request = Backfill { id, slots: &wanted, trace_context: trace_context.as_ref() };
+        let parallel = self.context.parallel;
+        after.extend(parallel.map(|parallel| ("parallel".to_owned(), json!(parallel))));
+        let audit = self.context.entry(ACTION, format!("job:{}", definition.key), now, None, Some(&after));
+        let request = Backfill { id, slots: &wanted, parallel, trace_context: trace_context.as_ref() };
         let most = self.context.parts.options.max_pending_runs;
         let decide = |view: &JobView| {
             change::expect_pending_room(view, wanted.len(), most)?;
@@ -291,16 +294,20 @@ impl Jobs {
             }
         })
         .await?;
-        let (now, mut stopped) = (self.context.now(), 0);
-        for run in pending {
-            let after = Facts::from_iter([("backfillId".to_owned(), json!(id.to_string()))]);
+        let now = self.context.now();
+        for runs in pending.chunks(MAX_BACKFILLED) {
+            let mut after = Facts::from_iter([("backfillId".to_owned(), json!(id.to_string()))]);
+            after.insert("canceled".to_owned(), json!(runs.len()));
             // Taken again, this finds nothing left to cancel.
             let context = self.context.repeatable();
-            let audit = context.entry("run.cancel", format!("run:{run}"), now, None, Some(&after));
-            let canceled = self.context.parts.store.cancel_run(run, &self.context.actor, now, &audit).await?;
-            stopped += u64::from(canceled == Canceled::AtOnce);
+            let object = format!("job:{}", job.job.definition.key);
+            let audit = context.entry("job.backfill_stop", object, now, None, Some(&after));
+            let decide = |view: &JobView| Ok(change::cancel_runs(view, runs));
+            let job = JobRef::Id(job.job.definition.id);
+            let changed = self.context.parts.store.change_job(&job, None, &decide, &audit).await?;
+            self.context.parts.events.publish_change(&changed);
         }
-        Ok(stopped)
+        Ok(pending.len() as u64)
     }
 
     async fn runs_of(

@@ -50,6 +50,13 @@ impl Jobs {
         Jobs { context: self.context.because(reason) }
     }
 
+    /// Sets how many runs of a backfill may be at work at once: default as many as the job's `maxConcurrentRuns` and `overlap`
+    /// allow. Backfills of all orgs have that default.
+    #[must_use]
+    pub fn parallel(self, runs: u32) -> Jobs {
+        Jobs { context: Context { parallel: Some(runs), ..self.context } }
+    }
+
     /// Sets the trace that new runs and one-time jobs continue, or none: default the current one of
     /// [`Builder::tracing`](crate::Builder::tracing).
     #[must_use]

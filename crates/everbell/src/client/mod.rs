@@ -77,6 +77,8 @@ pub(crate) struct Context {
     /// Whether a target that nobody knows is accepted: who asked cannot be told, and its workers may only be away.
     accepts_any_target: bool,
     creator_trace: CreatorTrace,
+    /// How many runs of a backfill may be at work at once.
+    parallel: Option<u32>,
 }
 
 impl Context {
@@ -89,6 +91,7 @@ impl Context {
             origin: Origin::default(),
             accepts_any_target: false,
             creator_trace: CreatorTrace::default(),
+            parallel: None,
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use everbell_core::places::{Places, Room};
 use everbell_core::store::{Claim, TargetRoom};
-use everbell_core::{OnLeaseLoss, RunId, Target, Trigger};
+use everbell_core::{OnLeaseLoss, RunId, Target};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
@@ -211,7 +211,7 @@ impl Inflight {
         let (renew, renewed) = watch::channel(sent);
         let entry = Entry {
             target: claim.run.target.clone(),
-            is_backfill: matches!(claim.run.trigger, Trigger::Backfill(_)),
+            is_backfill: claim.run.is_backfill(),
             stop,
             renewed: renew,
             on_lease_loss,

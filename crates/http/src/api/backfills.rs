@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use everbell::{Invalid, JobRow, JobStatus, Scope};
+use everbell_core::plan::MAX_PARALLEL;
 use everbell_core::{BackfillId, Zone};
 use everbell_wire as wire;
 
@@ -22,6 +23,12 @@ pub(crate) const CREATE: &[Field] = &[
         "The start of the range, inclusive. A time without an offset is in the time zone of the job or the org.",
     ),
     required("to", Value::Time, "The end of the range, inclusive. Slots in the future are left out."),
+    optional(
+        "parallel",
+        Value::Integer { min: 1, max: MAX_PARALLEL as i64 },
+        "How many of its runs may be at work at once. Default: what `maxConcurrentRuns` and `overlap` of the job allow. Not for \
+         all orgs.",
+    ),
     optional("reason", REASON, "The reason, for the audit trail."),
     optional(
         "dryRun",
@@ -40,13 +47,19 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     if for_all && org.is_some() {
         form.fault("orgs", "invalid", "cannot be combined with `orgId`");
     }
+    if for_all && form.has("parallel") {
+        form.fault("parallel", "invalid", "cannot be set for all orgs");
+    }
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
     let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
     if form.flag("dryRun") {
         expect_possible(&row, for_all || org.is_some())?;
     }
-    let jobs = request.jobs_because(form.text("reason"));
+    let mut jobs = request.jobs_because(form.text("reason"));
+    if let Some(parallel) = form.count("parallel") {
+        jobs = jobs.parallel(parallel);
+    }
     if for_all && form.flag("dryRun") {
         let size = jobs.plan_backfill_for_all(&job, from, to).await?;
         return ApiResponse::ok(&convert::backfill_size(size, from, to));

@@ -1,6 +1,7 @@
 //! The integration tests of the server crate, in one binary.
 
 mod api;
+mod backfill_lane;
 mod binary;
 mod cli;
 mod client;

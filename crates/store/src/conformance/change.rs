@@ -293,7 +293,7 @@ pub async fn a_backfill_runs_what_had_no_run_and_nothing_twice(fresh: Fresh) {
     assert_eq!(missed.runs.len(), 1, "one run for the latest, the others are folded into it");
     let slots: Vec<Timestamp> = ["01:00", "02:00", "03:00", "04:00", "05:00"].map(at).to_vec();
     let id = everbell_core::BackfillId::new(at("05:30"), [7; 10]);
-    let request = Backfill { id, slots: &slots, trace_context: None };
+    let request = Backfill { id, slots: &slots, parallel: None, trace_context: None };
     let fill = async || world.try_change("hourly", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
     let changed = fill().await;
     let made: Vec<_> = changed.runs.iter().map(|run| run.slot_at.unwrap()).collect();

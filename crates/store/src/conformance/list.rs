@@ -101,6 +101,8 @@ macro_rules! conformance_cases {
                 runs_of_the_same_instant_start_in_the_order_of_their_ids,
                 an_instance_gets_no_more_of_a_target_than_it_has_room_for,
                 a_full_target_does_not_keep_others_waiting,
+                a_backfill_is_beside_the_schedule,
+                a_stopped_backfill_leaves_what_runs,
                 backfills_that_are_not_wanted_do_not_keep_others_waiting,
                 the_oldest_of_all_targets_start_first,
                 a_retry_starts_not_before_its_time,

@@ -20,6 +20,7 @@ async fn backfilled(world: &World) {
     let request = Backfill {
         id: BackfillId::new(at("05:30"), [7; 10]),
         slots: &[at("01:00"), at("02:00"), at("03:00")],
+        parallel: None,
         trace_context: None,
     };
     let made = world.try_change("hourly", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use everbell_core::change;
 use everbell_core::plan::Backfill;
 use everbell_core::store::{Claim, StartRuns, TargetRoom};
-use everbell_core::{BackfillId, Backoff, CatchUp, Overlap, RunId, RunStatus, Trigger};
+use everbell_core::{BackfillId, Backoff, CatchUp, Overlap, RunId, RunStatus, SkipReason, Trigger};
 use jiff::Timestamp;
 
 use super::Fresh;
@@ -107,7 +107,8 @@ pub async fn backfills_that_are_not_wanted_do_not_keep_others_waiting(fresh: Fre
     world.create(several("other")).await;
     world.plan(at("05:30")).await;
     let slots = [at("01:00"), at("02:00"), at("03:00"), at("04:00")];
-    let request = Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &slots, trace_context: None };
+    let request =
+        Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &slots, parallel: None, trace_context: None };
     world.try_change("filled", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
     let run = world.run_now("other", "now", at("05:31")).await.runs[0].id;
     let started = async |backfills: bool, room: u32| {
@@ -122,6 +123,52 @@ pub async fn backfills_that_are_not_wanted_do_not_keep_others_waiting(fresh: Fre
     assert!(others.iter().any(|claim| claim.run.id == run) && !others.iter().any(is_backfill), "{others:?}");
     assert_eq!(started(false, 100).await, [], "only backfills are left");
     assert!(started(true, 1).await.iter().all(is_backfill));
+}
+
+pub async fn a_backfill_is_beside_the_schedule(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(with(job("hourly", "0 * * * *"), |values| values.catch_up = CatchUp::None)).await;
+    world.plan(at("05:30")).await;
+    let past = [at("01:00"), at("02:00"), at("03:00"), at("04:00")];
+    let id = BackfillId::new(at("05:30"), [7; 10]);
+    let request = Backfill { id, slots: &past, parallel: Some(2), trace_context: None };
+    world.try_change("hourly", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
+    let of_backfill = |claims: &[Claim]| claims.iter().filter(|claim| claim.run.is_backfill()).count();
+    // As many at once as were asked for, although the job allows one.
+    let mut at_work = world.start_some(at("05:31"), 100).await;
+    at_work.extend(world.start_some(at("05:31"), 100).await);
+    assert_eq!((at_work.len(), of_backfill(&at_work)), (2, 2));
+    // A live slot is neither skipped nor held, and does not make room for the backfill.
+    let planned = world.plan(at("06:00")).await;
+    assert_eq!(planned.runs.iter().map(|run| run.skipped).collect::<Vec<_>>(), [None]);
+    let live = world.start_some(at("06:00"), 100).await;
+    assert_eq!(slots(&live), [at("06:00")]);
+    // The next live slot waits for the live one alone, and the rest of the backfill for the backfill.
+    let second = world.plan(at("07:00")).await;
+    assert_eq!(second.runs[0].skipped, Some("overlap"));
+    let skipped = world.store.get_run(second.runs[0].id).await.unwrap();
+    assert_eq!(skipped.skip, Some(SkipReason::Overlap { blocking: live[0].run.id }));
+    world.finish(&at_work[..1], &success(), at("07:01")).await;
+    let next = world.start_some(at("07:02"), 100).await;
+    assert_eq!((next.len(), of_backfill(&next)), (1, 1));
+}
+
+pub async fn a_stopped_backfill_leaves_what_runs(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(with(job("hourly", "0 * * * *"), |values| values.catch_up = CatchUp::None)).await;
+    world.plan(at("05:30")).await;
+    let past = [at("01:00"), at("02:00"), at("03:00")];
+    let request =
+        Backfill { id: BackfillId::new(at("05:30"), [7; 10]), slots: &past, parallel: None, trace_context: None };
+    let made = world.try_change("hourly", at("05:30"), |view| change::backfill(view, &request)).await.unwrap();
+    let running = world.start_some(at("05:31"), 100).await;
+    let pending: Vec<RunId> = made.runs.iter().map(|run| run.id).filter(|id| *id != running[0].run.id).collect();
+    world.try_change("hourly", at("05:32"), |view| Ok(change::cancel_runs(view, &pending))).await.unwrap();
+    for id in pending {
+        assert_eq!(world.store.get_run(id).await.unwrap().status, RunStatus::Canceled);
+    }
+    let run = world.store.get_run(running[0].run.id).await.unwrap();
+    assert_eq!((run.status, run.cancel_by), (RunStatus::Running, None));
 }
 
 pub async fn the_oldest_of_all_targets_start_first(fresh: Fresh) {

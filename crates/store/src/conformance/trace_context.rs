@@ -110,7 +110,7 @@ pub async fn a_backfill_continues_the_trace_of_its_request(fresh: Fresh) {
     world.resume("hourly", everbell_core::plan::Missed::Skip, at("03:30")).await;
     let (slots, context) = ([at("01:00"), at("02:00")], trace(1));
     let id = BackfillId::new(at("03:30"), [7; 10]);
-    let request = Backfill { id, slots: &slots, trace_context: Some(&context) };
+    let request = Backfill { id, slots: &slots, parallel: None, trace_context: Some(&context) };
     world.try_change("hourly", at("03:30"), |view| change::backfill(view, &request)).await.unwrap();
     let runs = world.runs_like(&RunFilter::default()).await;
     assert_eq!(runs.iter().filter(|run| run.trace_context == Some(trace(1))).count(), 2);

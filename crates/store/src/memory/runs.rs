@@ -261,14 +261,16 @@ impl State {
             && (!active.run.held || self.is_its_turn(active))
     }
 
-    /// The first held run of its job and org, and fewer than `maxConcurrentRuns` others that are not held.
-    fn is_its_turn(&self, Active { run, lane, .. }: &Active) -> bool {
-        let Some(job) = run.job_id.and_then(|id| self.jobs.get(&id)) else { return true };
-        let others = || self.active.values().filter(|other| other.lane == *lane && other.run.org == run.org);
+    /// The first held run of its job and org, and fewer others at work than may be. Backfills count among themselves.
+    fn is_its_turn(&self, Active { run, lane, max_concurrent, .. }: &Active) -> bool {
+        let is_beside = |other: &&Active| {
+            other.lane == *lane && other.run.org == run.org && other.run.is_backfill() == run.is_backfill()
+        };
+        let others = || self.active.values().filter(is_beside);
         let others = || others().map(|other| &other.run);
         let first = others().filter(|other| other.held).all(|other| other.id >= run.id);
         let at_work = others().filter(|other| !other.held).count();
-        first && at_work < job.definition.policies.max_concurrent_runs as usize
+        first && at_work < *max_concurrent as usize
     }
 }
 

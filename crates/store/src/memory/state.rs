@@ -71,6 +71,8 @@ pub(super) struct Active {
     pub(super) available_at: Timestamp,
     /// It waits until its job is resumed.
     pub(super) paused: bool,
+    /// How many of its kind may be at work at once.
+    pub(super) max_concurrent: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -136,7 +138,12 @@ impl State {
 
     /// The pending and running runs of a job and org, oldest first: ids begin with a time.
     pub(super) fn active_of(&self, owner: &Owner) -> Vec<ActiveRun> {
-        let seen = |run: &Run| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
+        let seen = |run: &Run| ActiveRun {
+            id: run.id,
+            held: run.held,
+            cancel_requested: run.cancel_by.is_some(),
+            backfill: run.is_backfill(),
+        };
         self.active.values().filter(|active| active.is_of(owner)).map(|active| seen(&active.run)).collect()
     }
 
@@ -209,7 +216,8 @@ impl State {
         if run.status.is_terminal() {
             self.ended.insert(run.id, run);
         } else {
-            self.active.insert(run.id, Active::new(run));
+            let max_concurrent = new.parallel.unwrap_or(job.policies.max_concurrent_runs);
+            self.active.insert(run.id, Active { max_concurrent, ..Active::new(run) });
         }
         true
     }
@@ -289,7 +297,7 @@ fn gap_to_keep(gap: &Gap) -> Gap {
 
 impl Active {
     pub(super) fn new(run: Run) -> Active {
-        Active { lane: run.job_id, available_at: run.scheduled_at, paused: false, run }
+        Active { lane: run.job_id, available_at: run.scheduled_at, paused: false, max_concurrent: 1, run }
     }
 
     pub(super) fn is_of(&self, owner: &Owner) -> bool {

@@ -134,6 +134,7 @@ pub(crate) struct RunValues {
     pub(crate) local_date: Option<String>,
     pub(crate) held: bool,
     pub(crate) max_concurrent: i32,
+    pub(crate) backfill: bool,
     pub(crate) priority: i32,
     pub(crate) trace_context: Option<String>,
 }
@@ -149,7 +150,7 @@ impl RunValues {
             skip_reason: run.skip.as_ref().map(SkipReason::as_str),
             skip_detail: run.skip.as_ref().map(skip_detail),
             held: run.held,
-            max_concurrent: job.policies.max_concurrent_runs as i32,
+            max_concurrent: run.parallel.unwrap_or(job.policies.max_concurrent_runs) as i32,
             priority: job.policies.priority,
             trace_context: run.trace_context.as_ref().map(|context| context.as_stored().to_owned()),
             ..RunValues::bare(run.id, run.slot_at, run.scheduled_at, &run.trigger)
@@ -186,6 +187,7 @@ impl RunValues {
             local_date: None,
             held: false,
             max_concurrent: 1,
+            backfill: matches!(trigger, Trigger::Backfill(_)),
             priority: 0,
             trace_context: None,
         }
@@ -204,12 +206,13 @@ pub(crate) struct ActiveColumns {
     pub(crate) org_id: String,
     pub(crate) held: bool,
     pub(crate) cancel_requested: bool,
+    pub(crate) backfill: bool,
 }
 
 impl ActiveColumns {
     pub(crate) fn read(&self) -> ActiveRun {
         let id = RunId::from_uuid(self.run_id);
-        ActiveRun { id, held: self.held, cancel_requested: self.cancel_requested }
+        ActiveRun { id, held: self.held, cancel_requested: self.cancel_requested, backfill: self.backfill }
     }
 }
 

@@ -206,8 +206,8 @@ fn run_row(r: &RunValues) -> impl Serialize + '_ {
 
 /// Of a run that will start, what is not as the trigger writes it.
 fn hold_row(r: &RunValues) -> Option<impl Serialize + Send + Sync + use<>> {
-    let differs = r.held || r.max_concurrent != 1 || r.priority != 0;
-    (r.skip_reason.is_none() && differs).then_some((Hex(r.id), r.held, r.max_concurrent, r.priority))
+    let differs = r.held || r.max_concurrent != 1 || r.priority != 0 || r.backfill;
+    (r.skip_reason.is_none() && differs).then_some((Hex(r.id), r.held, r.max_concurrent, r.priority, r.backfill))
 }
 
 fn gap_row(g: &GapValues) -> impl Serialize + '_ {

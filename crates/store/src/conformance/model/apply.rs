@@ -233,7 +233,7 @@ impl Change {
                 let first = spec.and_then(|spec| spec.prev_at_or_before(view.timer.last_slot_at));
                 let mut slots: Vec<Timestamp> = std::iter::successors(first, before).take(*slots).collect();
                 slots.reverse();
-                change::backfill(view, &Backfill { id: *id, slots: &slots, trace_context: None })
+                change::backfill(view, &Backfill { id: *id, slots: &slots, parallel: None, trace_context: None })
             }
             Change::Refuse => Err(Invalid::new("reason", "not today")),
         }

@@ -18,16 +18,16 @@ with given as (
          folded, local_date, trace_context
   from given
   on conflict do nothing
-  returning id, job_id, org_id, target, scheduled_at, skip_reason
+  returning id, job_id, org_id, target, scheduled_at, skip_reason, trigger
 ), active as (
   insert into everbell.active_runs (run_id, job_id, org_id, target, status, held, max_concurrent, attempt, available_at, priority,
-                           runner_id, claimed_at, started_at, lease_until)
+                           runner_id, claimed_at, started_at, lease_until, backfill)
   select id, job_id, org_id, target, case when starts then 'running' else 'pending' end, id = any($15::uuid[]), coalesce(
     (select m.most from unnest($16::uuid[], $17::integer[]) as m (run_id, most) where m.run_id = new.id), 1
   ), starts::integer, scheduled_at, coalesce(
     (select p.priority from unnest($19::uuid[], $20::integer[]) as p (run_id, priority) where p.run_id = new.id), 0
   ), case when starts then $22::uuid end, case when starts then $25::timestamptz end,
-  case when starts then $25::timestamptz end, case when starts then $26::timestamptz end
+  case when starts then $25::timestamptz end, case when starts then $26::timestamptz end, trigger like 'backfill:%'
   from (select *, $23::boolean or id = any($24::uuid[]) as starts from new where skip_reason is null offset 0) new
 )
 select case when (select count(*) from new) < cardinality($1) then array(select id from new) end as new

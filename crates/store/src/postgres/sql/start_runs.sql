@@ -1,6 +1,7 @@
 -- One look for each target, so that a target with no room hides none of the others: for runs of a high priority, for those
 -- without one, and for those of a low one, as far as there is room left. A held run starts only as the first held one of
--- its job and org, so two claimers cannot start two of them. Backfills are passed over where they have their share already.
+-- its job and org, so two claimers cannot start two of them. Runs of backfills wait for each other, not for the schedule's, and are
+-- passed over where they have their share already.
 with wanted as materialized (
   select * from unnest($1::text[], $2::bigint[], $7::timestamptz[], $8::boolean[]) as wanted (target, room, since, backfills)
 ), urgent as materialized (
@@ -11,11 +12,12 @@ with wanted as materialized (
     from everbell.active_runs a
     where a.target = wanted.target and a.priority > 0 and a.status = 'pending' and a.available_at <= $4 and not a.paused
       and (not a.held or (
-        not exists (select from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
-                          and (b.run_id < a.run_id) is true)
-        and (select count(*) from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and not b.held) < a.max_concurrent
+        not exists (select from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.backfill = a.backfill
+                          and b.held and (b.run_id < a.run_id) is true)
+        and (select count(*) from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.backfill = a.backfill
+               and not b.held) < a.max_concurrent
       ))
-      and (wanted.backfills or not exists (select from everbell.runs r where r.id = a.run_id and r.trigger like 'backfill:%'))
+      and (wanted.backfills or not a.backfill)
     order by a.priority desc, a.available_at, a.run_id
     limit least(wanted.room, $3)
     for update of a skip locked
@@ -31,11 +33,12 @@ with wanted as materialized (
     where a.target = wanted.target and a.status = 'pending' and a.available_at <= $4 and not a.paused and a.priority = 0
       and a.available_at >= wanted.since -- see floors.rs
       and (not a.held or (
-        not exists (select from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
-                          and (b.run_id < a.run_id) is true)
-        and (select count(*) from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and not b.held) < a.max_concurrent
+        not exists (select from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.backfill = a.backfill
+                          and b.held and (b.run_id < a.run_id) is true)
+        and (select count(*) from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.backfill = a.backfill
+               and not b.held) < a.max_concurrent
       ))
-      and (wanted.backfills or not exists (select from everbell.runs r where r.id = a.run_id and r.trigger like 'backfill:%'))
+      and (wanted.backfills or not a.backfill)
     order by a.available_at, a.run_id
     limit least(wanted.room - (select count(*) from urgent t where t.target = wanted.target), $3 - (select count(*) from urgent))
     for update of a skip locked
@@ -50,11 +53,12 @@ with wanted as materialized (
     from everbell.active_runs a
     where a.target = wanted.target and a.priority < 0 and a.status = 'pending' and a.available_at <= $4 and not a.paused
       and (not a.held or (
-        not exists (select from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.held
-                          and (b.run_id < a.run_id) is true)
-        and (select count(*) from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and not b.held) < a.max_concurrent
+        not exists (select from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.backfill = a.backfill
+                          and b.held and (b.run_id < a.run_id) is true)
+        and (select count(*) from everbell.active_runs b where b.job_id = a.job_id and b.org_id = a.org_id and b.backfill = a.backfill
+               and not b.held) < a.max_concurrent
       ))
-      and (wanted.backfills or not exists (select from everbell.runs r where r.id = a.run_id and r.trigger like 'backfill:%'))
+      and (wanted.backfills or not a.backfill)
     order by a.priority desc, a.available_at, a.run_id
     limit least(wanted.room - (select count(*) from urgent t where t.target = wanted.target) - (select count(*) from usual t where t.target = wanted.target), $3 - (select count(*) from urgent) - (select count(*) from usual))
     for update of a skip locked

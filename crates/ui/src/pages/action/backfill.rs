@@ -18,7 +18,7 @@ use everbell_http::problem::Problem;
 use everbell_wire as wire;
 
 const ROUTE: &str = "/jobs/{jobId}/backfills";
-const FIELDS: [&str; 3] = ["from", "to", "reason"];
+const FIELDS: [&str; 4] = ["from", "to", "parallel", "reason"];
 const ACTION: OrgAction = OrgAction { path: "backfill", verb: "Backfill", for_all: Some("backfill?orgs=all") };
 /// How many slots are shown.
 const MAX_LISTED_SLOTS: usize = 200;
@@ -33,6 +33,7 @@ struct BackfillPage {
     refusal: Refusal,
     from: String,
     to: String,
+    parallel: String,
     reason: String,
     plan: Option<Plan>,
     same: Equivalent,
@@ -102,6 +103,7 @@ async fn form(
         refusal: Refusal::from_problem(problem, &FIELDS),
         same: same(request, &subject, &from, &to)?,
         reason: typed(request, "reason"),
+        parallel: typed(request, "parallel"),
         subject,
         from,
         to,
@@ -122,6 +124,8 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    parallel: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
@@ -131,7 +135,7 @@ impl<'a> Body<'a> {
     /// A backfill of this range: for the org of the subject, or for all of a job that fires for each.
     fn new(subject: &'a Subject, from: Option<&'a str>, to: Option<&'a str>) -> Body<'a> {
         let (org_id, orgs) = (subject.org_id(), subject.is_for_each().then_some("all"));
-        Body { from, org_id, orgs, to, reason: None, dry_run: None }
+        Body { from, org_id, orgs, to, parallel: None, reason: None, dry_run: None }
     }
 }
 
@@ -145,6 +149,11 @@ fn same(request: &UiRequest, subject: &Subject, from: &str, to: &str) -> Result<
     Equivalent::with_body(&request.api_base(), "POST", &path, &body, &words)
 }
 
+/// A number as it was typed. The API says what is wrong with anything else.
+fn number(text: &str) -> serde_json::Value {
+    text.trim().parse::<u64>().map_or_else(|_| text.into(), Into::into)
+}
+
 pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     let subject = match for_org::subject(&request, ACTION).await? {
@@ -153,6 +162,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     };
     let begin = request.sent("begin").is_some();
     let body = Body {
+        parallel: request.sent("parallel").map(number),
         reason: request.sent("reason"),
         dry_run: (!begin).then_some(true),
         ..Body::new(&subject, request.sent("from"), request.sent("to"))

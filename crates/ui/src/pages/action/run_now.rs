@@ -72,7 +72,12 @@ impl Active {
 
 /// Predicts the outcome of a manual run with the same decision that the API uses.
 fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) -> &'static str {
-    let as_seen = |run: &RunRecord| ActiveRun { id: run.id, held: run.held, cancel_requested: run.cancel_by.is_some() };
+    let as_seen = |run: &RunRecord| ActiveRun {
+        id: run.id,
+        held: run.held,
+        cancel_requested: run.cancel_by.is_some(),
+        backfill: run.is_backfill(),
+    };
     let active: Vec<ActiveRun> = active.iter().map(as_seen).collect();
     let seen = PlanContext { active: &active, ..PlanContext::default() };
     let request = plan::RunNow {

@@ -1,0 +1,53 @@
+//! A backfill beside the live schedule, as the target sees it.
+
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::server::{Server, eventually};
+
+/// Runs of a backfill take until the file `go` is there; all others write a line at once.
+const CONFIG: &str = r#"
+[[target]]
+label = "work"
+type = "command"
+argv = ["sh", "-c", "case $EVERBELL_TRIGGER in backfill*) until test -e go; do sleep 0.05; done;; *) echo $EVERBELL_TRIGGER >> live;; esac"]
+"#;
+
+#[test]
+fn live_slots_run_while_a_backfill_is_at_work_and_a_stop_is_one_audit_entry() {
+    for server in [Server::with(CONFIG), Server::postgres(CONFIG)] {
+        let server = server.registered();
+        let past = json!({ "target": "work", "cronExpression": "* * * * * *", "startAt": "2020-01-01T00:00:00Z" });
+        server.job("busy", &past);
+        let live = || fs::read_to_string(server.folder.path().join("live")).unwrap_or_default().lines().count();
+        eventually(|| (live() > 0).then_some(())).expect("the schedule never fired");
+        let range = json!({ "from": "2021-01-01T00:00:00Z", "to": "2021-01-01T00:00:09Z", "parallel": 2 });
+        let begun = server.post("/jobs/key:busy/backfills", &range).expect(202);
+        assert_eq!(begun["toCreate"], 10, "{begun}");
+        let progress = |wanted: [u64; 2]| {
+            server.until("/jobs/key:busy/backfills", |list| {
+                let runs = &list["items"][0]["runs"];
+                [runs["running"].as_u64().unwrap_or(0), runs["pending"].as_u64().unwrap_or(0)] == wanted
+            });
+        };
+        progress([2, 8]);
+        let before = live();
+        eventually(|| (live() >= before + 3).then_some(())).expect("the schedule waits for the backfill");
+        let skipped = server.get("/runs?jobKey=busy&status=skipped").expect(200);
+        assert_eq!(skipped["items"], json!([]), "{skipped}");
+        progress([2, 8]);
+
+        let id = begun["id"].as_str().unwrap();
+        let stopped = server.post(&format!("/jobs/key:busy/backfills/{id}/stop"), &json!({}));
+        assert_eq!(stopped.expect(200)["canceled"], 8);
+        progress([2, 0]);
+        let audit = server.get("/audit?object=job:busy").expect(200);
+        let stops = audit["items"].as_array().unwrap().iter().filter(|entry| entry["action"] == "job.backfill_stop");
+        assert_eq!(stops.count(), 1, "{audit}");
+        fs::write(server.folder.path().join("go"), "").unwrap();
+        progress([0, 0]);
+    }
+}
