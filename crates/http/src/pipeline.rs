@@ -272,6 +272,7 @@ pub fn request_id(headers: &HeaderMap) -> String {
 }
 
 fn render(ApiResponse { status, headers: own, body }: ApiResponse, id: &str) -> Response<Body> {
+    let is_stream = matches!(body, ResponseBody::Events(_));
     let (media, body) = match body {
         ResponseBody::Nothing => (None, Body::empty()),
         ResponseBody::Text(media, text) => (Some(media), Body::from(text)),
@@ -281,6 +282,10 @@ fn render(ApiResponse { status, headers: own, body }: ApiResponse, id: &str) -> 
     *response.status_mut() = status;
     let headers = response.headers_mut();
     usual_headers(headers, id, media);
+    if is_stream {
+        // A proxy that collects the stream would keep every event back.
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    }
     for (name, value) in own {
         if let Ok(value) = HeaderValue::from_str(&value) {
             headers.append(HeaderName::from_static(name), value);

@@ -44,7 +44,8 @@ impl From<&store::Token> for Token {
             created_at: token.created_at,
             expires_at: token.expires_at,
             revoked_at: token.revoked_at,
-            last_used_at: token.last_used_at,
+            // Kept to the minute.
+            last_used_at: token.last_used_at.map(|at| at.max(token.created_at)),
         }
     }
 }
@@ -135,7 +136,7 @@ impl Session {
             role: session.role.clone(),
             created_at: session.created_at,
             expires_at: session.ends_at(),
-            last_used_at: session.last_used_at,
+            last_used_at: session.last_used_at.max(session.created_at),
             from: session.address.clone(),
             user_agent: session.user_agent.clone(),
             current: is_current,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::fields::target_fields;
 use super::layers::Layers;
 use super::secrets::{Secrets, in_file};
-use crate::targets::{CommandSettings, HttpSettings, Kind, TargetSettings};
+use crate::targets::{CommandSettings, HttpSettings, Kind, SHELL_LABEL, TargetSettings};
 use everbell_wire::form::{Fault, Field, Form, Naming, did_you_mean, escape};
 use everbell_wire::secret::Secret;
 
@@ -99,6 +99,10 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
 
 /// Reports a key of another type as such; without a type, no key is unknown.
 fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Fault> {
+    if fault.pointer == "/type" && kind == SHELL_LABEL {
+        let detail = "`shell` is built in and needs no block: set `allow = true` in the section `[shell]`";
+        return Some(Fault { detail: detail.to_owned(), ..fault });
+    }
     if fault.code != "unknown_field" {
         return Some(fault);
     }

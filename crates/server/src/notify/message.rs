@@ -1,7 +1,7 @@
 //! The content of messages. It is fixed when the problem changes: a message that is sent late still says what happened.
 
 use everbell::Timestamp;
-use everbell_core::alert::{Change, Notice, Problem};
+use everbell_core::alert::{Change, Kind, Notice, Problem};
 use everbell_core::store::JobRow;
 use everbell_core::{Json, Run, storable_text};
 use everbell_wire::percent;
@@ -39,6 +39,7 @@ pub(super) fn compose(notice: &Notice, job: Option<&JobRow>, run: Option<&Run>, 
     let local = |at: Timestamp| job.and_then(|job| local_time(job, at));
     let command = match run {
         Some(run) => format!("everbell runs show {}", run.id),
+        None if problem.kind == Kind::Missed => format!("everbell jobs gaps {}", quoted(problem.job.as_str())),
         None => format!("everbell jobs show {}", quoted(problem.job.as_str())),
     };
     let next = job.and_then(JobRow::next_run_at).filter(|_| problem.is_open());
@@ -101,7 +102,7 @@ fn title(problem: &Problem, change: Change) -> String {
     let key = problem.job.as_str();
     match (change, problem.count) {
         (Change::Recovered, _) => format!("{key} has recovered: it {}", past(problem)),
-        (_, 2..) if problem.kind == everbell_core::alert::Kind::Failed => {
+        (_, 2..) if problem.kind == Kind::Failed => {
             format!("{key} {}: {} failures in a row", problem.kind.summary(), problem.count)
         }
         (Change::Reminded, _) => format!("{key} still {}", problem.kind.summary()),

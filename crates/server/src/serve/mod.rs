@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell::{BuildError, Builder, Everbell, Source, StoreError, SyncAction};
-use everbell_core::store::Store;
+use everbell_core::store::{JobFilter, PageRequest, Store};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -65,10 +65,16 @@ async fn open_and_serve(
     filter: logs::FilterHandle,
 ) -> Result<Exit, CliError> {
     let signals = signals::listen()?;
+    // Before anything is created: a second start by mistake leaves no trace.
+    let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
+        message: format!("cannot listen on {}: {error}", config.server.listen),
+        hint: Some("another process may be using this port; choose another with `--listen ADDRESS:PORT`".to_owned()),
+    })?;
     let store = everbell::connect_with(config.database.reveal(), &config.connect);
     let store = store.await.map_err(|error| cannot_build(&error.into()))?;
+    let config = &without_demo(config, &*store).await?;
     let start = Start { config, origin, metrics, filter, signals };
-    let ended = start.serve(Arc::clone(&store)).await;
+    let ended = start.serve(listener, Arc::clone(&store)).await;
     if !matches!(ended, Ok(Exit::Interrupted)) {
         close(&*store).await;
     }
@@ -88,6 +94,20 @@ async fn close(store: &dyn Store) {
     }
 }
 
+/// Without a file, the job `demo` is for a new database: one with jobs was meant for another configuration.
+async fn without_demo(config: &Config, store: &dyn Store) -> Result<Config, CliError> {
+    let mut config = config.clone();
+    let any = PageRequest { limit: 1, after: None };
+    if config.file.is_none() {
+        let jobs = store.list_jobs(&JobFilter::default(), &any).await;
+        let jobs = jobs.map_err(|error| CliError::Failed { message: error.to_string(), hint: None })?;
+        if !jobs.items.is_empty() {
+            config.schedules.clear();
+        }
+    }
+    Ok(config)
+}
+
 /// Everything that a server starts with, besides its database.
 struct Start<'a> {
     config: &'a Config,
@@ -98,7 +118,7 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    async fn serve(self, store: Arc<dyn Store>) -> Result<Exit, CliError> {
+    async fn serve(self, listener: TcpListener, store: Arc<dyn Store>) -> Result<Exit, CliError> {
         let Start { config, origin, metrics, filter, signals } = self;
         if config.server.role.schedules() {
             copies::check(&*store, config).await?;
@@ -110,12 +130,6 @@ impl Start<'_> {
             hint: Some("`everbell config check` lists all problems".to_owned()),
         })?;
         let (notifications, newest) = watch::channel(notifications);
-        let listener = TcpListener::bind(config.server.listen).await.map_err(|error| CliError::Failed {
-            message: format!("cannot listen on {}: {error}", config.server.listen),
-            hint: Some(
-                "another process may be using this port; choose another with `--listen ADDRESS:PORT`".to_owned(),
-            ),
-        })?;
         let address = listener.local_addr()?;
         let way = first_token::ensure(&bell, config).await?;
         greeting::print(config, address, &way)?;

@@ -78,7 +78,10 @@ impl Reload for Reloader {
             ReloadError::Invalid(error.problems.iter().map(|problem| format!("{problem}")).collect())
         })?;
         let needs_restart = needs_restart(&self.started, &read);
-        let next = with_settings_in_use(read, &self.started);
+        let mut next = with_settings_in_use(read, &self.started);
+        if next.file.is_none() {
+            next.schedules.clone_from(&current.schedules);
+        }
         let invalid = |problem: String| ReloadError::Invalid(vec![problem]);
         let notifications = Notifications::open(&next)
             .map_err(|(field, problem)| invalid(format!("a notification channel: {field}: {problem}")))?;
