@@ -151,6 +151,7 @@ fn zones(typed: &OsStr) -> Vec<CompletionCandidate> {
 fn client() -> Option<Connection> {
     let args = OnlineArgs {
         server: None,
+        context: None,
         token_file: None,
         request_timeout: REQUEST_TIMEOUT,
         json: false,

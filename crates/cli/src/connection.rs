@@ -1,5 +1,6 @@
 //! [`Connection`]: the client of a command, with errors that have a hint and an exit code.
 
+pub(crate) mod contexts;
 mod endpoint;
 mod refusal;
 
@@ -37,7 +38,7 @@ impl Deref for Connection {
 impl Connection {
     /// Finds the server and the token. Sends nothing.
     pub(crate) fn new(args: &OnlineArgs) -> Result<Connection, CliError> {
-        let inputs = EndpointInputs::from_process(args);
+        let inputs = EndpointInputs::from_process(args)?;
         let (client, endpoint) = ServerEndpoint::find(&inputs, args.request_timeout)?;
         let client = match endpoint::trace_context() {
             Some(context) => client.with_trace_context(context),
@@ -45,6 +46,11 @@ impl Connection {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Connection { client, endpoint, runtime })
+    }
+
+    /// The context that names the server, if one does.
+    pub(crate) fn context(&self) -> Option<&str> {
+        self.endpoint.context.as_deref()
     }
 
     /// Whether the token leaves this machine without encryption.

@@ -82,6 +82,7 @@ pub(crate) fn run(args: &DoctorArgs, now: Timestamp, output: &mut Output) -> Res
     let args = &args.online;
     let online = OnlineArgs {
         server: args.server.clone(),
+        context: args.context.clone(),
         token_file: args.token_file.clone(),
         request_timeout: args.request_timeout.min(REQUEST_TIMEOUT),
         json: args.json,
@@ -151,7 +152,11 @@ impl Diagnosis<'_, '_> {
 
     /// Checks that there is a server, and that it accepts the token.
     fn status(&mut self) -> Option<wire::Status> {
-        let server = self.session.client.server().to_owned();
+        let server = self.session.client.server();
+        let server = match self.session.client.context() {
+            Some(context) => format!("{server} (context `{context}`)"),
+            None => server.to_owned(),
+        };
         let answer = match self.session.client.send(self.session.client.status()) {
             Ok(answer) => answer,
             Err(CliError::Refused(refusal)) => {

@@ -6,6 +6,7 @@ mod bulk;
 mod create;
 mod definition_args;
 mod diff;
+mod editor;
 mod files;
 mod history;
 mod list;
@@ -13,6 +14,7 @@ mod new_version;
 mod policy_args;
 mod purge;
 mod restore_declaration;
+mod rollback;
 mod run;
 mod show;
 mod versions;
@@ -48,7 +50,7 @@ enum JobsCommand {
     #[command(before_help = list::EXAMPLES)]
     List(list::ListArgs),
     /// Show everything about a job
-    #[command(before_help = show::EXAMPLES)]
+    #[command(before_help = show::EXAMPLES, visible_alias = "get")]
     Show(show::ShowArgs),
     /// Create a recurring job
     #[command(before_help = create::EXAMPLES)]
@@ -56,9 +58,17 @@ enum JobsCommand {
     /// Create a one-time job
     #[command(before_help = create::ONCE_EXAMPLES)]
     Once(create::OnceArgs),
-    /// Create the next version of a job; only the named fields change
-    #[command(before_help = new_version::EXAMPLES)]
+    /// Edit a job, which creates its next version
+    ///
+    /// Flags change only the fields that they name. Without flags, opens the job as TOML in VISUAL or EDITOR, and saves
+    /// the changes if nobody else changed the job meanwhile; an empty or unchanged file changes nothing.
+    #[command(name = "edit", visible_alias = "new-version", before_help = new_version::EXAMPLES)]
     NewVersion(new_version::NewVersionArgs),
+    /// Go back to an older version of a job
+    ///
+    /// Shows the changes and asks for confirmation. Creates the next version, with the content of the older one.
+    #[command(before_help = rollback::EXAMPLES)]
+    Rollback(rollback::RollbackArgs),
     /// Go back to the declaration of a job that was edited
     ///
     /// For a job that a program or a configuration file declares. Creates the next version, with the declared content.
@@ -83,12 +93,12 @@ enum JobsCommand {
     #[command(before_help = actions::SKIP_EXAMPLES)]
     Skip(actions::SkipArgs),
     /// Retire a job; its history stays
-    #[command(before_help = actions::RETIRE_EXAMPLES)]
+    #[command(before_help = actions::RETIRE_EXAMPLES, visible_alias = "rm")]
     Retire(actions::RetireArgs),
     /// Delete a job with its versions, payloads and runs
     ///
     /// This cannot be undone. It is refused while a run of the job is at work; runs that have not started are deleted.
-    #[command(before_help = purge::EXAMPLES)]
+    #[command(before_help = purge::EXAMPLES, visible_alias = "delete")]
     Purge(purge::PurgeArgs),
     /// List the versions of a job, newest first
     #[command(before_help = versions::EXAMPLES)]
@@ -127,7 +137,8 @@ pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mu
         Some(JobsCommand::Show(args)) => show::run(args, now, output),
         Some(JobsCommand::Create(args)) => create::run(args, now, output),
         Some(JobsCommand::Once(args)) => create::once(args, now, output),
-        Some(JobsCommand::NewVersion(args)) => new_version::run(args, now, output),
+        Some(JobsCommand::NewVersion(args)) => new_version::run(args, program, now, output),
+        Some(JobsCommand::Rollback(args)) => rollback::run(args, now, output),
         Some(JobsCommand::RestoreDeclaration(args)) => restore_declaration::run(args, now, output),
         Some(JobsCommand::Pause(args)) => actions::pause(args, now, output),
         Some(JobsCommand::Resume(args)) => actions::resume(args, now, output),

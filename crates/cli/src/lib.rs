@@ -10,11 +10,13 @@ pub mod clock;
 pub(crate) mod completions;
 mod confirm;
 pub(crate) mod connection;
+mod context;
 pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
 pub(crate) mod healthcheck;
 pub(crate) mod import;
+mod init;
 pub(crate) mod instances;
 pub(crate) mod jobs;
 pub(crate) mod man;
@@ -28,6 +30,7 @@ mod progress;
 pub(crate) mod reload;
 mod runs;
 pub(crate) mod sessions;
+mod simulate;
 pub(crate) mod status;
 pub(crate) mod targets;
 mod times;
@@ -50,12 +53,19 @@ pub use completions::complete as answer_completions;
 pub use confirm::agreed;
 pub use connection::{Refusal, TOKEN_FILE};
 pub use error::{CliError, Exit, warn};
+pub use init::STARTER;
 pub(crate) use online::{OnlineArgs, Session};
 pub use output::{Output, aligned};
 pub use progress::Progress;
 
 #[derive(Debug, Subcommand)]
 enum Commands {
+    /// Write a configuration to begin with
+    #[command(before_help = init::EXAMPLES)]
+    Init(init::InitArgs),
+    /// Manage contexts, which are servers by name; lists them without a subcommand
+    #[command(before_help = context::EXAMPLES)]
+    Context(context::ContextArgs),
     /// Explain and check cron expressions, offline
     #[command(before_help = CRON_EXAMPLES, arg_required_else_help = true)]
     Cron {
@@ -80,6 +90,12 @@ enum Commands {
     /// Show the next runs of all jobs
     #[command(before_help = next::EXAMPLES)]
     Next(next::NextArgs),
+    /// Simulate jobs: which slots run, are skipped, coalesced or missed
+    ///
+    /// Decides as production does, on a virtual clock: overlap, catch-up, grace, jitter, timeouts and retries. Nothing is
+    /// active at the start, and a job that another one depends on counts as having succeeded then.
+    #[command(before_help = simulate::EXAMPLES)]
+    Simulate(Box<simulate::SimulateArgs>),
     /// List and try targets
     #[command(before_help = targets::EXAMPLES)]
     Targets(targets::TargetsArgs),
@@ -305,12 +321,15 @@ impl Command {
     /// Runs the command.
     pub fn run(&self, program: Program, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
         match &self.0 {
+            Commands::Init(args) => init::run(args, output),
+            Commands::Context(args) => context::run(args, output),
             Commands::Cron { command } => cron::run(command, now, output),
             Commands::Jobs(args) => jobs::run(args, program, now, output),
             Commands::Runs(args) => runs::run(args, now, output),
             Commands::Orgs(args) => orgs::run(args, now, output),
             Commands::Import { command } => import::run(command, now, output),
             Commands::Next(args) => next::run(args, now, output),
+            Commands::Simulate(args) => simulate::run(args, program, now, output),
             Commands::Targets(args) => targets::run(args, now, output),
             Commands::Instances(args) => instances::run(args, now, output),
             Commands::Sessions(args) => sessions::run(args, now, output),

@@ -10,18 +10,22 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RefusalContext};
-use super::error::note;
+use super::error::{note, warn};
 use super::online::{DisplayZone, Format, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
 use super::times::{fire_cell, spoken};
 use super::words::filled;
 use super::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::elapsed::wait;
+use everbell_wire::time_input::TimeReader;
+
+/// The most jobs that are asked about for a later time.
+const MAX_JOBS: usize = 1_000;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell next
-  everbell next --within 1h --tz UTC
+  everbell next --from \"tomorrow 18:00\" --within 12h --label team=data
   everbell next daily-briefing --limit 3 --json";
 
 const COLUMNS: [Column; 5] = [
@@ -37,7 +41,13 @@ pub(crate) struct NextArgs {
     /// Only these jobs; default: all.
     #[arg(value_name = "JOB")]
     jobs: Vec<String>,
-    /// Only runs within this time from now.
+    /// Only runs from this time on, read in the zone of `--tz` or in UTC: RFC 3339, `tomorrow 08:00`, `+3d`.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// Only jobs with this label.
+    #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "jobs")]
+    label: Option<String>,
+    /// Only runs within this time from now, or from `--from`.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     within: Option<Duration>,
     /// Show at most this many runs.
@@ -61,9 +71,14 @@ struct Fire {
 pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let jobs = jobs(&session.client, args)?;
-    let until = args.within.and_then(|within| now.checked_add(within).ok()).unwrap_or(Timestamp::MAX);
-    let mut fires = fires(&session.client, &jobs, usize::from(args.limit) + 1, until, &shown)?;
+    let zone = shown.or_utc();
+    let from = args.from.as_ref().map(|text| TimeReader { now, zone: &zone }.read("--from", text)).transpose()?;
+    let from = from.filter(|from| *from > now);
+    let jobs = jobs(&session.client, args, from)?;
+    let begins = from.unwrap_or(now);
+    let until = args.within.and_then(|within| begins.checked_add(within).ok()).unwrap_or(Timestamp::MAX);
+    let range = Range { from, until, limit: usize::from(args.limit) + 1 };
+    let mut fires = fires(&session.client, &jobs, &range, &shown)?;
     let more = fires.len() > usize::from(args.limit);
     fires.truncate(args.limit.into());
     match session.format {
@@ -116,11 +131,16 @@ fn is_per_org(job: &wire::Job) -> bool {
 }
 
 /// The named jobs, or those that fire first. No more jobs than fires are needed.
-fn jobs(client: &Connection, args: &NextArgs) -> Result<Vec<wire::Job>, CliError> {
+fn jobs(client: &Connection, args: &NextArgs, from: Option<Timestamp>) -> Result<Vec<wire::Job>, CliError> {
     if args.jobs.is_empty() {
         let (status, sort) = (vec![JobStatus::Active], Some("nextRunAt".to_owned()));
-        let pages = client.jobs().list(&JobQuery { status, sort, ..JobQuery::default() });
-        let list = client.take(pages, usize::from(args.limit) + 1).with_action(|| "list the next runs".to_owned())?;
+        let pages = client.jobs().list(&JobQuery { status, sort, label: args.label.clone(), ..JobQuery::default() });
+        // From a later time on, any job may be the first.
+        let most = if from.is_some() { MAX_JOBS } else { usize::from(args.limit) + 1 };
+        let list = client.take(pages, most).with_action(|| "list the next runs".to_owned())?;
+        if from.is_some() && list.next_cursor.is_some() {
+            warn(format!("only {MAX_JOBS} jobs are looked at; choose some with --label"));
+        }
         return Ok(list.items);
     }
     let job = |name: &String| {
@@ -130,28 +150,38 @@ fn jobs(client: &Connection, args: &NextArgs) -> Result<Vec<wire::Job>, CliError
     args.jobs.iter().map(job).collect()
 }
 
-fn fires(
-    client: &Connection,
-    jobs: &[wire::Job],
-    limit: usize,
+/// Which fires are listed.
+struct Range {
+    /// `None` means from now on.
+    from: Option<Timestamp>,
     until: Timestamp,
-    shown: &DisplayZone,
-) -> Result<Vec<Fire>, CliError> {
+    limit: usize,
+}
+
+fn fires(client: &Connection, jobs: &[wire::Job], range: &Range, shown: &DisplayZone) -> Result<Vec<Fire>, CliError> {
+    let Range { from, until, limit } = *range;
     let mut all: Vec<Fire> = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
         let Some(first) = job.next_run_at.filter(|at| *at <= until) else { continue };
         // Later jobs cannot come in before what is there already.
-        if all.len() >= limit && all[limit - 1].at <= first {
+        if from.is_none() && all.len() >= limit && all[limit - 1].at <= first {
             continue;
         }
         if let Some(org) = filled(job.next_org_id.as_ref()) {
+            if from.is_some_and(|from| first < from) {
+                continue;
+            }
             let document = json!({ "at": first.to_string(), "orgId": org });
             all.push(Fire { at: first, document, job: number, note: format!("first for org {org}") });
             all.sort_by_key(|fire| (fire.at, fire.job));
             all.truncate(limit);
             continue;
         }
-        let answer = client.send(client.jobs().next(&job.id, limit).read_as::<wire::Items<WithJson<wire::Fire>>>())?;
+        let call = match from {
+            Some(from) => client.jobs().next_from(&job.id, from, limit),
+            None => client.jobs().next(&job.id, limit),
+        };
+        let answer = client.send(call.read_as::<wire::Items<WithJson<wire::Fire>>>())?;
         for WithJson { document: wire::Fire { at, note, .. }, json } in answer.document.items {
             if at > until {
                 continue;

@@ -21,9 +21,12 @@ use everbell_wire::form::parse_span;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Server and output")]
 pub(crate) struct OnlineArgs {
-    /// Connect to the server at this address; default: `EVERBELL_SERVER`, else `http://127.0.0.1:7070`.
+    /// Connect to the server at this address; default: `EVERBELL_SERVER`, else that of the context, else `http://127.0.0.1:7070`.
     #[arg(long, value_name = "URL")]
     pub(crate) server: Option<String>,
+    /// Connect to the server of this context; default: `EVERBELL_CONTEXT`, else the one of `everbell context use`.
+    #[arg(long, value_name = "NAME", conflicts_with = "server")]
+    pub(crate) context: Option<String>,
     /// Read the token from this file; default: `EVERBELL_TOKEN`, else `EVERBELL_TOKEN_FILE`, else `everbell-data/admin-token`.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -42,6 +45,25 @@ pub(crate) struct OnlineArgs {
     /// Print only the result: no counts, no advice, no progress.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+impl OnlineArgs {
+    /// Prepares the output as the flags ask for, and returns the format.
+    pub(crate) fn prepare(&self, out: &mut Output) -> Option<Format> {
+        match self.color {
+            Color::Auto => {}
+            Color::Always => ColorChoice::Always.write_global(),
+            Color::Never => ColorChoice::Never.write_global(),
+        }
+        out.choose_colors();
+        let format = if self.json { Some(Format::Json) } else { self.output };
+        match format {
+            Some(Format::Table) => out.force(true),
+            Some(_) => out.force(false),
+            None => {}
+        }
+        format
+    }
 }
 
 /// The formats in which data is printed.
@@ -154,18 +176,7 @@ pub(crate) struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(args: &OnlineArgs, now: Timestamp, out: &'a mut Output) -> Result<Session<'a>, CliError> {
-        match args.color {
-            Color::Auto => {}
-            Color::Always => ColorChoice::Always.write_global(),
-            Color::Never => ColorChoice::Never.write_global(),
-        }
-        out.choose_colors();
-        let format = if args.json { Some(Format::Json) } else { args.output };
-        match format {
-            Some(Format::Table) => out.force(true),
-            Some(_) => out.force(false),
-            None => {}
-        }
+        let format = args.prepare(out);
         let client = Connection::new(args)?;
         if client.sends_token_in_clear() {
             let server = printable(client.server());

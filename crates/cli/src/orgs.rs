@@ -35,10 +35,10 @@ enum OrgsCommand {
     #[command(before_help = list::EXAMPLES)]
     List(list::ListArgs),
     /// Show an org, and when each job fires for it
-    #[command(before_help = show::EXAMPLES)]
+    #[command(before_help = show::EXAMPLES, visible_alias = "get")]
     Show(show::ShowArgs),
     /// Create or update an org; only the named fields change
-    #[command(before_help = write::SET_EXAMPLES)]
+    #[command(before_help = write::SET_EXAMPLES, visible_alias = "edit")]
     Set(write::SetArgs),
     /// Show what a move to another time zone would change
     #[command(before_help = check::EXAMPLES, visible_alias = "what-if")]
@@ -59,7 +59,7 @@ enum OrgsCommand {
     #[command(before_help = org_updates::STOP_EXAMPLES)]
     Stop(org_updates::OrgUpdateArgs),
     /// Delete an org; its runs stay
-    #[command(before_help = write::DELETE_EXAMPLES)]
+    #[command(before_help = write::DELETE_EXAMPLES, visible_alias = "rm")]
     Delete(write::DeleteArgs),
 }
 

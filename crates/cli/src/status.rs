@@ -34,7 +34,9 @@ pub(crate) fn run(args: &StatusArgs, now: Timestamp, output: &mut Output) -> Res
         ("runs", format!("{} running, {} pending", status.running_runs, status.pending_runs)),
         ("zone data", status.tz_data.clone()),
     ];
-    let rows: Vec<Vec<String>> = rows.iter().map(|(name, value)| vec![(*name).to_owned(), printable(value)]).collect();
+    let context = session.client.context().map(|name| ("context", name.to_owned()));
+    let rows: Vec<Vec<String>> =
+        context.iter().chain(&rows).map(|(name, value)| vec![(*name).to_owned(), printable(value)]).collect();
     session.out.table(&rows, &[2])?;
     let late = status.oldest_due_at.map_or_else(String::new, |at| format!(" for {}", since(at, now)));
     if due > 0 {

@@ -67,7 +67,7 @@ enum TokensCommand {
     #[command(before_help = LIST_EXAMPLES)]
     List(ListArgs),
     /// Revoke a token
-    #[command(before_help = REVOKE_EXAMPLES)]
+    #[command(before_help = REVOKE_EXAMPLES, visible_aliases = ["rm", "delete"])]
     Revoke(RevokeArgs),
 }
 

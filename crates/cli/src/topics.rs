@@ -27,20 +27,24 @@ Exit codes of every command:
 const ENVIRONMENT: &str = "\
 Variables of the commands that connect to a server:
 
-  EVERBELL_SERVER      the address of the server; default: http://127.0.0.1:7070
+  EVERBELL_SERVER      the address of the server; default: that of the context, else http://127.0.0.1:7070
+  EVERBELL_CONTEXT     the context whose server and token to use, as `everbell context` lists them
   EVERBELL_TOKEN       the token
   EVERBELL_TOKEN_FILE  a file that holds the token
   EVERBELL_DATA_DIR    the data folder; its `admin-token` is used if no other token is named and the server is on this
                        machine; default: everbell-data
   TRACEPARENT, TRACESTATE
                        the trace that runs and one-time jobs of this command continue, as W3C Trace Context says
+  VISUAL, EDITOR       the editor that `everbell jobs edit` opens; default: vi
+  XDG_CONFIG_HOME      the folder of contexts, in everbell/contexts.json; default: ~/.config
   NO_COLOR             if set, use no colors
   CLICOLOR_FORCE       if set, use colors even without a terminal
   COLUMNS              the width of tables; default: the width of the terminal
   LC_ALL, LC_CTYPE, LANG
                        symbols such as a check mark are used only in a UTF-8 locale, ASCII otherwise
 
-A flag takes precedence over its variable. An empty variable counts as not set. There is no flag for the token itself,
+A flag takes precedence over its variable, and both over the current context. The token of a context is sent only to the
+server of that context. An empty variable counts as not set. There is no flag for the token itself,
 because other users of a machine can see command lines.
 `everbell config --help` lists the variables of the server.
 ";

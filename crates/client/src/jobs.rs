@@ -129,6 +129,11 @@ impl Jobs<'_> {
         self.0.get(&format!("{}/next", job(name))).parameter("count", &count.to_string())
     }
 
+    /// Lists the times at which a job fires from a given time on.
+    pub fn next_from(self, name: &str, from: Timestamp, count: usize) -> Call<wire::Fires> {
+        self.next(name, count).parameter("from", &from.to_string())
+    }
+
     /// Explains what happened at a given time. A job with scope `per_org` needs an org.
     pub fn explain(self, name: &str, at: Timestamp, org: Option<&str>) -> Call<wire::Explanation> {
         let call = self.0.get(&format!("{}/explain", job(name))).parameter("at", &at.to_string());

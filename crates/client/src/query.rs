@@ -48,6 +48,8 @@ pub struct RunQuery {
     pub job_key: Option<String>,
     /// Only runs of the job version with this id.
     pub job_id: Option<String>,
+    /// Only runs whose ids begin with this, at least 8 hexadecimal digits.
+    pub id_prefix: Option<String>,
     /// Only runs with one of these statuses.
     pub status: Vec<RunStatus>,
     /// Only runs of one of these targets.

@@ -15,8 +15,8 @@
 //! # Reading order
 //!
 //! [`cron`] reads expressions and finds slots; [`Spec`] adds zone, bounds and one-time jobs. [`plan`] decides what happens
-//! to slots that are due, [`settle`] what becomes of a run, [`change`] what operators do. [`store`] is the contract that
-//! carries these decisions into a database.
+//! to slots that are due, [`settle`] what becomes of a run, [`change`] what operators do. [`simulate`] makes these
+//! decisions on a virtual clock. [`store`] is the contract that carries them into a database.
 //!
 //! ```text
 //! timers.next_run_at <= now ──plan──► run is pending ──start──► Claim ──handler──► Outcome ──settle──► run is terminal
@@ -68,6 +68,7 @@ pub mod purge;
 pub mod rearm;
 pub mod repair;
 pub mod settle;
+pub mod simulate;
 
 pub mod store;
 

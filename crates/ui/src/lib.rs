@@ -147,6 +147,8 @@ fn action_pages() -> Vec<Page> {
         post("/jobs/{key}/skip-next/preview", action::skip_next::show),
         get("/jobs/{key}/restore-declaration", Role(Viewer), action::restore_declaration::show),
         post("/jobs/{key}/restore-declaration", action::restore_declaration::send),
+        get("/jobs/{key}/rollback/{version}", Role(Viewer), action::rollback::show),
+        post("/jobs/{key}/rollback/{version}", action::rollback::send),
         get("/jobs/{key}/retire", Role(Viewer), action::retire::show),
         post("/jobs/{key}/retire", action::retire::send),
         get("/jobs/{key}/backfill", Role(Viewer), action::backfill::show).query(action::for_org::QUERY),

@@ -95,6 +95,25 @@ pub fn body(own: &Definition) -> Value {
     body
 }
 
+/// Returns the merge patch (RFC 7396) from one body to another. A payload is one value.
+pub fn patch(from: &Value, to: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (from, to) else { return to.clone() };
+    let mut patch = Map::new();
+    for (name, value) in new {
+        match old.get(name) {
+            Some(old) if old == value => {}
+            Some(old) if old.is_object() && value.is_object() && name != "payload" => {
+                patch.insert(name.clone(), self::patch(old, value));
+            }
+            _ => drop(patch.insert(name.clone(), value.clone())),
+        }
+    }
+    for name in old.keys().filter(|name| !new.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    Value::Object(patch)
+}
+
 /// Returns the shortest body that would create a job: members with default values are left out.
 pub fn essential(own: &Definition, now: Timestamp) -> Result<Value, String> {
     const ALWAYS: [&str; 4] = ["jobKey", "target", "cronExpression", "runAt"];

@@ -7,6 +7,7 @@ use std::time::Duration;
 use everbell_client::{Client, Error, TraceContext, Url};
 
 use super::Refusal;
+use super::contexts::{Context, Contexts};
 use crate::{CliError, OnlineArgs};
 use everbell_wire::secret::Secret;
 
@@ -26,6 +27,15 @@ pub(super) struct EndpointInputs {
     pub(super) file_flag: Option<PathBuf>,
     pub(super) file_variable: Option<PathBuf>,
     pub(super) data_dir: PathBuf,
+    pub(super) context: Option<NamedContext>,
+}
+
+/// A context, and how it was named.
+pub(super) struct NamedContext {
+    pub(super) name: String,
+    pub(super) context: Context,
+    /// A flag names it, so it takes precedence over the environment.
+    pub(super) by_flag: bool,
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -39,14 +49,51 @@ pub(super) fn trace_context() -> Option<TraceContext> {
 }
 
 impl EndpointInputs {
-    pub(super) fn from_process(args: &OnlineArgs) -> EndpointInputs {
-        EndpointInputs {
+    pub(super) fn from_process(args: &OnlineArgs) -> Result<EndpointInputs, CliError> {
+        Ok(EndpointInputs {
+            context: NamedContext::find(args)?,
             server_flag: args.server.clone(),
             server_variable: variable("EVERBELL_SERVER"),
             token_variable: variable("EVERBELL_TOKEN"),
             file_flag: args.token_file.clone(),
             file_variable: variable("EVERBELL_TOKEN_FILE").map(PathBuf::from),
             data_dir: data_dir(),
+        })
+    }
+}
+
+impl NamedContext {
+    /// The context that a flag or a variable names, else the current one; `None` if a server is named without one.
+    fn find(args: &OnlineArgs) -> Result<Option<NamedContext>, CliError> {
+        let named = |from: &str, name: String, by_flag| {
+            let context = Contexts::load()?.find(from, &name)?.clone();
+            Ok(Some(NamedContext { name, context, by_flag }))
+        };
+        if let Some(name) = &args.context {
+            return named("--context", name.clone(), true);
+        }
+        if args.server.is_some() || variable("EVERBELL_SERVER").is_some() {
+            return Ok(None);
+        }
+        if let Some(name) = variable("EVERBELL_CONTEXT") {
+            return named("EVERBELL_CONTEXT", name, false);
+        }
+        let Contexts { current, contexts } = Contexts::load()?;
+        let current = current.and_then(|name| contexts.get(&name).cloned().map(|context| (name, context)));
+        Ok(current.map(|(name, context)| NamedContext { name, context, by_flag: false }))
+    }
+
+    fn in_words(&self) -> String {
+        format!("the context `{}`", self.name)
+    }
+
+    /// Its token, if it has one.
+    fn token(&self) -> Result<Option<Token>, CliError> {
+        let source = self.in_words();
+        match (&self.context.token_file, &self.context.token) {
+            (Some(file), _) => read_token(file, &source).map(Some),
+            (None, Some(token)) => Ok(Some(Token { secret: Secret::new(token.trim()), source })),
+            (None, None) => Ok(None),
         }
     }
 }
@@ -69,8 +116,10 @@ pub(crate) fn client_without_token(timeout: Duration) -> Result<Client, CliError
 /// Which inputs named the server and the token, for hints.
 #[derive(Debug, Default)]
 pub(super) struct ServerEndpoint {
-    /// `--server` or `EVERBELL_SERVER`; `None` for the default server.
-    pub(super) server_source: Option<&'static str>,
+    /// `--server`, `EVERBELL_SERVER` or a context; `None` for the default server.
+    pub(super) server_source: Option<String>,
+    /// The context that names the server.
+    pub(super) context: Option<String>,
     /// Such as `EVERBELL_TOKEN` or `` `ops.token` ``; `None` if there is no token.
     pub(super) token_source: Option<String>,
 }
@@ -83,20 +132,24 @@ struct Token {
 impl ServerEndpoint {
     /// Finds the server and the token, and builds the client for them.
     pub(super) fn find(inputs: &EndpointInputs, timeout: Duration) -> Result<(Client, ServerEndpoint), CliError> {
-        let (server, server_source) = match (&inputs.server_flag, &inputs.server_variable) {
-            (Some(text), _) => (text.as_str(), Some("--server")),
-            (None, Some(text)) => (text.as_str(), Some("EVERBELL_SERVER")),
-            (None, None) => (DEFAULT_SERVER, None),
+        let named = inputs.context.as_ref().filter(|named| named.by_flag || inputs.server_variable.is_none());
+        let named = named.filter(|_| inputs.server_flag.is_none());
+        let (server, server_source) = match (&inputs.server_flag, named, &inputs.server_variable) {
+            (Some(text), _, _) => (text.as_str(), Some("--server".to_owned())),
+            (None, Some(named), _) => (named.context.server.as_str(), Some(named.in_words())),
+            (None, None, Some(text)) => (text.as_str(), Some("EVERBELL_SERVER".to_owned())),
+            (None, None, None) => (DEFAULT_SERVER, None),
         };
-        let mut endpoint = ServerEndpoint { server_source, token_source: None };
+        let context = named.map(|named| named.name.clone());
+        let mut endpoint = ServerEndpoint { server_source, context, token_source: None };
         let client = Client::builder(server).timeout(timeout).build().map_err(|error| match error {
             Error::Invalid(reason) => CliError::Invalid {
-                message: format!("{}: {reason}", server_source.unwrap_or("--server")),
+                message: format!("{}: {reason}", endpoint.server_source.as_deref().unwrap_or("--server")),
                 hint: Some(format!("use an address such as `{DEFAULT_SERVER}` or `https://everbell.example.com`")),
             },
             other => endpoint.explain(other),
         })?;
-        let Some(token) = find_token(inputs, client.server_url())? else { return Ok((client, endpoint)) };
+        let Some(token) = find_token(inputs, named, client.server_url())? else { return Ok((client, endpoint)) };
         let client = client
             .with_token(token.secret.reveal())
             .map_err(|_| CliError::invalid(format!("the content of {} is not a token", token.source)))?;
@@ -115,7 +168,7 @@ impl ServerEndpoint {
             },
             Error::Unreachable { .. } => CliError::Unreachable {
                 message,
-                hint: match self.server_source {
+                hint: match &self.server_source {
                     Some(source) => format!("check that a server listens on this address, which comes from {source}"),
                     None => {
                         "start a server with `everbell serve`, or name another one with `--server` or EVERBELL_SERVER"
@@ -148,16 +201,23 @@ pub(super) fn is_loopback(server: &Url) -> bool {
     named || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
-fn find_token(inputs: &EndpointInputs, server: &Url) -> Result<Option<Token>, CliError> {
+/// Finds the token. That of a context is only for the server of the context.
+fn find_token(inputs: &EndpointInputs, named: Option<&NamedContext>, server: &Url) -> Result<Option<Token>, CliError> {
     // A flag takes precedence over the environment.
     if let Some(file) = &inputs.file_flag {
         return read_token(file, "--token-file").map(Some);
+    }
+    if let Some(token) = named.filter(|named| named.by_flag).map(NamedContext::token).transpose()?.flatten() {
+        return Ok(Some(token));
     }
     if let Some(text) = &inputs.token_variable {
         return Ok(Some(Token { secret: Secret::new(text.trim()), source: "EVERBELL_TOKEN".to_owned() }));
     }
     if let Some(file) = &inputs.file_variable {
         return read_token(file, "EVERBELL_TOKEN_FILE").map(Some);
+    }
+    if let Some(token) = named.map(NamedContext::token).transpose()?.flatten() {
+        return Ok(Some(token));
     }
     // The data folder belongs to a server on this machine, so no other server gets its token.
     if !may_use_data_folder(server) {
@@ -221,7 +281,7 @@ mod tests {
         let token = |mut inputs: EndpointInputs| {
             inputs.data_dir.clone_from(&folder);
             let server = inputs.server_flag.clone().unwrap().parse().unwrap();
-            find_token(&inputs, &server).unwrap().map(|token| token.secret.reveal().to_owned())
+            find_token(&inputs, None, &server).unwrap().map(|token| token.secret.reveal().to_owned())
         };
         let local = ["http://127.0.0.1:1", "http://[::1]:1", "http://localhost"];
         assert!(local.iter().all(|address| token(server(address)).as_deref() == Some("evb_folder")));
@@ -237,5 +297,33 @@ mod tests {
         let message = ServerEndpoint::find(&inputs, TIMEOUT).err().unwrap().to_string();
         assert!(message.contains("none` cannot be read"), "{message}");
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn context_names_the_server_unless_a_flag_or_the_environment_does() {
+        let context =
+            Context { server: "http://10.0.0.9".to_owned(), token_file: None, token: Some("evb_c".to_owned()) };
+        let inputs = |by_flag, server_flag: Option<&str>, server_variable: Option<&str>, token: Option<&str>| {
+            let context = context.clone();
+            EndpointInputs {
+                context: Some(NamedContext { name: "prod".to_owned(), context, by_flag }),
+                server_flag: server_flag.map(str::to_owned),
+                server_variable: server_variable.map(str::to_owned),
+                token_variable: token.map(str::to_owned),
+                ..EndpointInputs::default()
+            }
+        };
+        let found = |inputs: EndpointInputs| {
+            let (client, endpoint) = ServerEndpoint::find(&inputs, TIMEOUT).unwrap();
+            let host = client.server_url().host_str().unwrap_or_default().to_owned();
+            (host, endpoint.context, endpoint.token_source)
+        };
+        let prod = |token: &str| ("10.0.0.9".to_owned(), Some("prod".to_owned()), Some(token.to_owned()));
+        assert_eq!(found(inputs(false, None, None, None)), prod("the context `prod`"));
+        assert_eq!(found(inputs(false, None, None, Some("evb_e"))), prod("EVERBELL_TOKEN"));
+        assert_eq!(found(inputs(true, None, Some("http://10.0.0.7"), Some("evb_e"))), prod("the context `prod`"));
+        let other = |host: &str| (host.to_owned(), None, None);
+        assert_eq!(found(inputs(false, None, Some("http://10.0.0.7"), None)), other("10.0.0.7"), "and not its token");
+        assert_eq!(found(inputs(false, Some("http://10.0.0.8"), None, None)), other("10.0.0.8"));
     }
 }

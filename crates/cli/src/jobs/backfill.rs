@@ -14,7 +14,7 @@ use crate::confirm::agreed;
 use crate::connection::RefusalContext;
 use crate::online::{Format, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, counted, printable};
-use crate::times::{fire_cell, spoken, stamp_cell};
+use crate::times::{exact, fire_cell, spoken, stamp_cell, whole_second};
 use crate::words::joined;
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::shell;
@@ -216,6 +216,9 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
         return Ok(Exit::Success);
     }
     let zone = shown.zone(&get_job(&session, &args.job)?);
+    if !session.out.is_for_people() {
+        return print_fields(&mut session, &list.items, &zone);
+    }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
     for backfill in &list.items {
         let count = |runs: u64| Cell::text(&runs.to_string());
@@ -235,6 +238,31 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
     }
     session.out.list(&table)?;
     session.advise(&format!("stop the running ones: everbell jobs backfill-stop {job}"))?;
+    Ok(Exit::Success)
+}
+
+/// Prints each backfill as names and values, with an empty line between: eleven bare columns say nothing.
+fn print_fields(session: &mut Session<'_>, items: &[wire::BackfillReport], zone: &Zone) -> Result<Exit, CliError> {
+    for (number, backfill) in items.iter().enumerate() {
+        if number > 0 {
+            session.out.line("")?;
+        }
+        let time = |at: Timestamp| exact(at, zone);
+        let rows = [
+            ("id", backfill.id.clone()),
+            ("status", backfill.status.to_string()),
+            ("asked", time(whole_second(backfill.asked_at))),
+            ("by", backfill.asked_by.clone()),
+            ("from", time(backfill.from)),
+            ("to", time(backfill.to)),
+            ("pending", backfill.pending.to_string()),
+            ("running", backfill.running.to_string()),
+            ("succeeded", backfill.succeeded.to_string()),
+            ("failed", backfill.failed.to_string()),
+            ("canceled", backfill.canceled.to_string()),
+        ];
+        rows.iter().try_for_each(|(name, value)| session.out.line(&format!("{name}\t{}", printable(value))))?;
+    }
     Ok(Exit::Success)
 }
 

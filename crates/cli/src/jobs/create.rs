@@ -108,9 +108,7 @@ fn create(
     let mut session = Session::new(online, now, output)?;
     let answer = session.client.send(session.client.jobs().create(&body)).with_action(|| format!("create job `{key}`"));
     let answer = answer
-        .or_hint(409, || {
-            format!("change it: everbell jobs new-version {0}; see it: everbell jobs show {0}", shell(key))
-        })
+        .or_hint(409, || format!("change it: everbell jobs edit {0}; see it: everbell jobs show {0}", shell(key)))
         .or_hint(400, || {
             "list the targets: everbell targets; list the flags: everbell jobs create --help".to_owned()
         })?;

@@ -64,7 +64,7 @@ fn newest(session: &Session<'_>, job: &str) -> Result<(u32, u32), CliError> {
     }
     Err(CliError::Invalid {
         message: format!("job `{}` has one version, so there is nothing to compare", printable(job)),
-        hint: Some("create the next one: everbell jobs new-version".to_owned()),
+        hint: Some("create the next one: everbell jobs edit".to_owned()),
     })
 }
 

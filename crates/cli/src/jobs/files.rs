@@ -5,7 +5,7 @@ pub(crate) mod crontab;
 mod export;
 mod importing;
 mod machine_zone;
-mod plan;
+pub(super) mod plan;
 mod plan_check;
 
 pub(crate) use apply::{Done, is_for_programs};

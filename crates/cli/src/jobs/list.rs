@@ -24,13 +24,13 @@ Examples:
   everbell jobs list --search brief -o name";
 
 const COLUMNS: [Column; 9] = [
-    Column::new("JOB KEY").shrinks_to(20),
-    Column::new("VER").right().drop_order(2),
+    Column::new("JOB KEY").shrinks_to(16),
+    Column::new("VER").right().drop_order(1),
     Column::new("TARGET").shrinks().drop_order(3),
-    Column::new("SCHEDULE").shrinks().drop_order(4),
-    Column::new("TZ").drop_order(1),
+    Column::new("SCHEDULE").shrinks().drop_order(5),
+    Column::new("TZ").drop_order(2),
     Column::new("STATUS"),
-    Column::new("LAST").drop_order(5),
+    Column::new("LAST").drop_order(4),
     Column::new("NEXT"),
     Column::new("LEFT"),
 ];

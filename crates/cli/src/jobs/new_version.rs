@@ -1,4 +1,4 @@
-//! `everbell jobs new-version`: fields that are not named keep their values.
+//! `everbell jobs edit`: fields that are not named keep their values; without flags, the editor opens.
 
 use clap::Args;
 use everbell_core::Zone;
@@ -7,22 +7,23 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::definition_args::{DefinitionArgs, TimingArgs};
+use super::editor;
 use super::policy_args::{flags, put};
 use super::show::{fires, next_in_words, print_warnings};
 use crate::connection::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::times::spoken;
-use crate::{CliError, Exit, OnlineArgs, Session};
+use crate::{CliError, Exit, OnlineArgs, Program, Session};
 use everbell_wire::JobBody;
 use everbell_wire::shell;
 use everbell_wire::time_input::TimeReader;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  everbell jobs new-version daily-briefing --cron \"30 7 * * 1-5\" --reason \"earlier in winter\"
-  everbell jobs new-version daily-briefing --timeout 10m --label team=field
-  everbell jobs new-version daily-briefing --clear description --clear label:team";
+  EDITOR=nano everbell jobs edit daily-briefing
+  everbell jobs edit daily-briefing --cron \"30 7 * * 1-5\" --reason \"earlier in winter\"
+  everbell jobs edit daily-briefing --timeout 10m --label team=field --clear description";
 
 /// The names that `--clear` takes besides the flags of policies, and the member that each clears.
 const CLEARED: &[(&str, &str)] = &[
@@ -79,13 +80,30 @@ impl NewVersionArgs {
     }
 }
 
-pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+pub(super) fn run(
+    args: &NewVersionArgs,
+    program: Program,
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
+    let zone = named.clone().unwrap_or_else(Zone::utc);
+    if only_reason(&body(args, &zone, named.is_some(), now)?) && editor::is_available() {
+        let mut session = Session::new(&args.online, now, output)?;
+        return editor::edit(&mut session, &args.job, args.reason.as_deref(), program);
+    }
     let mut session = Session::new(&args.online, now, output)?;
     let jobs = session.client.jobs();
     let action = || format!("create a new version of job `{}`", args.job);
     // A mistake in the flags is reported without asking the server.
-    let mut request = body(args, &named.clone().unwrap_or_else(Zone::utc), named.is_some(), now)?;
+    let mut request = body(args, &zone, named.is_some(), now)?;
+    if only_reason(&request) {
+        return Err(CliError::invalid(format!(
+            "nothing to change\n  everbell jobs edit {0} --cron \"30 7 * * 1-5\"\n  everbell jobs edit --help\n  \
+             set EDITOR to edit all of it as a file",
+            shell(&args.job)
+        )));
+    }
     if named.is_none() && args.names_times() {
         // A time without an offset is in the zone of the job.
         let job = session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document;
@@ -93,8 +111,13 @@ pub(super) fn run(args: &NewVersionArgs, now: Timestamp, output: &mut Output) ->
     }
     let answer = session.client.send(jobs.create_version(&args.job, &request)).with_action(action).or_list()?;
     let Some(created) = session.for_people(answer, |created| &created.job.job_key)? else { return Ok(Exit::Success) };
-    report(&mut session, &created, now)?;
+    report(&mut session, &created, true)?;
     Ok(Exit::Success)
+}
+
+/// Whether a body changes nothing.
+fn only_reason(body: &JobBody) -> bool {
+    body.members.keys().all(|name| name == "reason") && body.payload.is_none()
 }
 
 fn body(args: &NewVersionArgs, zone: &Zone, zone_named: bool, now: Timestamp) -> Result<JobBody, CliError> {
@@ -111,14 +134,6 @@ fn body(args: &NewVersionArgs, zone: &Zone, zone_named: bool, now: Timestamp) ->
     }
     for field in &args.clear {
         clear(&mut body, field)?;
-    }
-    let only_reason = body.members.keys().all(|name| name == "reason") && body.payload.is_none();
-    if only_reason && !args.activate {
-        return Err(CliError::invalid(format!(
-            "nothing to change\n  everbell jobs new-version {0} --cron \"30 7 * * 1-5\"\n  \
-             everbell jobs new-version --help",
-            shell(&args.job)
-        )));
     }
     if args.activate {
         body.put("activate", true);
@@ -145,13 +160,28 @@ fn clear(body: &mut JobBody, field: &str) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints the changes and their effect on the next run.
-fn report(session: &mut Session<'_>, created: &wire::NewVersion, now: Timestamp) -> Result<(), CliError> {
+/// Prints the new version with the effect on the next run, and with the changes unless they were shown before.
+pub(super) fn report(session: &mut Session<'_>, created: &wire::NewVersion, changed: bool) -> Result<(), CliError> {
     let wire::NewVersion { job, superseded, changes } = created;
     let wire::Job { job_key: key, version, status, .. } = job;
     let replaces = superseded.version;
     session
         .done(Mark::Good, &format!("Created {} v{version} ({status}), which replaces v{replaces}", printable(key)))?;
+    if changed {
+        print_changes(session, changes)?;
+    }
+    let zone = own_zone(job);
+    let before = superseded.next_run_at.map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));
+    let after = next_in_words(job, &fires(&session.client, job), &zone, session.now);
+    session.detail(&format!("Next   {after}; before: {before}"))?;
+    session.out.flush()?;
+    print_warnings(job);
+    session
+        .advise(&format!("see its versions: everbell jobs versions {0}; undo: everbell jobs rollback {0}", shell(key)))
+}
+
+/// Prints a line for each field that differs.
+pub(super) fn print_changes(session: &mut Session<'_>, changes: &[wire::ChangedField]) -> Result<(), CliError> {
     for wire::ChangedField { field, from, to } in changes {
         let arrow = session.out.symbols.symbol(Mark::Arrow);
         session.detail(&printable(&format!("{field}: {} {arrow} {}", plain(from), plain(to))))?;
@@ -159,13 +189,7 @@ fn report(session: &mut Session<'_>, created: &wire::NewVersion, now: Timestamp)
     if changes.is_empty() {
         session.detail("no differences")?;
     }
-    let zone = own_zone(job);
-    let before = superseded.next_run_at.map_or_else(|| "none".to_owned(), |at| spoken(at, &zone));
-    let after = next_in_words(job, &fires(&session.client, job), &zone, now);
-    session.detail(&format!("Next   {after}; before: {before}"))?;
-    session.out.flush()?;
-    print_warnings(job);
-    session.advise(&format!("see its versions: everbell jobs versions {}", shell(key)))
+    Ok(())
 }
 
 /// A JSON value; texts without quotes.

@@ -5,6 +5,7 @@ use everbell_wire as wire;
 use everbell_wire::run::CancelOutcome;
 use jiff::Timestamp;
 
+use super::exact_id;
 use super::requested_run::{RequestedRun, WaitArgs};
 use crate::connection::RefusalContext;
 use crate::output::{Mark, Output};
@@ -24,7 +25,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// The id of the run.
+    /// The id of the run, or the beginning of it.
     #[arg(value_name = "RUN")]
     run: String,
     /// The reason, for the audit trail.
@@ -36,7 +37,7 @@ pub(crate) struct CancelArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RerunArgs {
-    /// The id of the run.
+    /// The id of the run, or the beginning of it.
     #[arg(value_name = "RUN")]
     run: String,
     #[command(flatten)]
@@ -50,9 +51,10 @@ pub(crate) struct RerunArgs {
 
 pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
+    let id = exact_id(&session.client, &args.run)?;
     let answer = session
         .client
-        .send(session.client.runs().cancel(&args.run, args.reason.as_deref()))
+        .send(session.client.runs().cancel(&id, args.reason.as_deref()))
         .with_action(|| format!("cancel run `{}`", args.run))
         .or_list()
         .or_hint(409, || format!("see how it ended: everbell runs show {}", args.run))?;
@@ -69,7 +71,8 @@ pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Res
 
 pub(super) fn rerun(args: &RerunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let call = session.client.runs().rerun(&args.run, args.reason.as_deref());
+    let id = exact_id(&session.client, &args.run)?;
+    let call = session.client.runs().rerun(&id, args.reason.as_deref());
     let response = session.client.send(call.read_as()).with_action(|| format!("run `{}` again", args.run)).or_list();
     let if_skipped = "wait until it ends, or cancel it: everbell runs cancel RUN";
     RequestedRun { response, if_skipped }.report(&mut session, &args.wait)

@@ -81,6 +81,7 @@ impl ListArgs {
         Ok(RunQuery {
             job_key: self.job.clone(),
             job_id: None,
+            id_prefix: None,
             status: self.status.iter().map(|word| RunStatus::from_word(word)).collect(),
             target: self.target.clone(),
             trigger_type: self.trigger.as_deref().map(TriggerType::from_word),

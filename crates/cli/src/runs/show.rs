@@ -31,7 +31,7 @@ const MAX_EARLIER_ATTEMPTS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The id of the run, or the key of a job for its newest run.
+    /// The id of the run or the beginning of it, or the key of a job for its newest run.
     #[arg(value_name = "RUN")]
     run: String,
     /// Print only the output of the run, as far as it is stored.
@@ -143,7 +143,7 @@ fn tail(session: &mut Session<'_>, run: &wire::Run) -> Result<(), CliError> {
 }
 
 /// Prints the output: as it is for a program, with control characters escaped for a terminal.
-fn log(session: &mut Session<'_>, run: &wire::Run) -> Result<Exit, CliError> {
+pub(super) fn log(session: &mut Session<'_>, run: &wire::Run) -> Result<Exit, CliError> {
     let output = run.output.as_deref().unwrap_or_default();
     if session.out.is_terminal() {
         output.lines().try_for_each(|line| session.out.line(&printable(line)))?;

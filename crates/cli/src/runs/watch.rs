@@ -34,7 +34,7 @@ const MAX_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
-    /// The id of the run, or the key of a job for its newest run.
+    /// The id of the run or the beginning of it, or the key of a job for its newest run.
     #[arg(value_name = "RUN")]
     run: String,
     /// Stop waiting after this time and exit with 7; the run continues.
@@ -60,7 +60,7 @@ pub(crate) fn follow(session: &mut Session<'_>, id: &str, timeout: Option<Durati
     follow_with(session, id, timeout, None)
 }
 
-fn follow_with(
+pub(super) fn follow_with(
     session: &mut Session<'_>,
     id: &str,
     timeout: Option<Duration>,

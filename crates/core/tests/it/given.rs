@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
 use everbell_core::{
-    CatchUp, Definition, Dependency, JobId, JobKey, Json, Overlap, Policies, PolicyValues, Scope, Source, Spec, Target,
-    Unschedulable, Zone,
+    CatchUp, Definition, Dependency, JobId, JobKey, Json, OnLost, Overlap, Policies, PolicyValues, Scope, Source, Spec,
+    Target, Unschedulable, Zone,
 };
 use jiff::Timestamp;
 
@@ -62,6 +62,11 @@ fn policies_of(words: &[(&str, &str)]) -> Policies {
             "window" => values.catch_up_window = Some(seconds()),
             "grace" => values.grace = seconds(),
             "jitter" => values.jitter = seconds(),
+            "timeout" => values.timeout = seconds(),
+            "attempts" => values.max_attempts = value.parse().unwrap(),
+            "pauseAfter" => values.pause_after_failures = Some(value.parse().unwrap()),
+            "onLost" => values.on_lost = OnLost::from_word(value).unwrap(),
+            "priority" => values.priority = value.parse().unwrap(),
             "dependsOn" => {
                 let within = Duration::from_hours(1);
                 values.depends_on = Some(Dependency { job_key: JobKey::new(value).unwrap(), within });

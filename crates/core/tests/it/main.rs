@@ -18,6 +18,7 @@ mod plan_properties;
 mod properties;
 mod random;
 mod repair;
+mod simulate;
 mod succession;
 mod trace_context;
 mod vectors;

@@ -67,8 +67,31 @@ impl Jobs {
         Ok(fires(&row, spec, row.timer.as_ref(), self.context.now(), count.min(MAX_FIRES)))
     }
 
+    /// Like [`Jobs::next_fires`], from a given time on.
+    pub async fn next_fires_from(
+        &self,
+        job: impl IntoJobRef,
+        from: Timestamp,
+        count: usize,
+    ) -> StoreResult<Vec<Zoned>> {
+        let row = self.get(job).await?;
+        let Ok(spec) = &row.job.definition.spec else { return Ok(Vec::new()) };
+        Ok(fires_from(&row, spec, row.timer.as_ref(), (self.context.now(), from), count))
+    }
+
     /// Like [`Jobs::next_fires`], for one org of a per-org job, in its zone. Empty where the job is off for it.
     pub async fn next_fires_for(&self, job: impl IntoJobRef, org: &OrgId, count: usize) -> StoreResult<Vec<Zoned>> {
+        self.next_fires_for_from(job, org, self.context.now(), count).await
+    }
+
+    /// Like [`Jobs::next_fires_for`], from a given time on.
+    pub async fn next_fires_for_from(
+        &self,
+        job: impl IntoJobRef,
+        org: &OrgId,
+        from: Timestamp,
+        count: usize,
+    ) -> StoreResult<Vec<Zoned>> {
         let read = JobOfOrg::read(&self.context, &job.into_job_ref()?, org).await?;
         // While the job is paused its orgs are off too, and it may resume by itself.
         let eligibility = org::eligibility(&read.row.job.definition, &read.facts());
@@ -77,7 +100,7 @@ impl Jobs {
         else {
             return Ok(Vec::new());
         };
-        Ok(fires(&read.row, &spec, read.timer.as_ref(), self.context.now(), count.min(MAX_FIRES)))
+        Ok(fires_from(&read.row, &spec, read.timer.as_ref(), (self.context.now(), from), count))
     }
 
     /// Explains what happened at this time: to the version that was current then, if the job is named by its key.
@@ -244,6 +267,28 @@ struct Lives {
 
 fn just_before(time: Timestamp) -> Timestamp {
     crate::clock::earlier(time, std::time::Duration::from_secs(1))
+}
+
+/// Slots lie on whole microseconds at the finest.
+const MICROSECOND: std::time::Duration = std::time::Duration::from_micros(1);
+
+/// The fires at or after `from`. One that is due counts as now.
+fn fires_from(
+    row: &JobRow,
+    spec: &Spec,
+    timer: Option<&Timer>,
+    (now, from): (Timestamp, Timestamp),
+    count: usize,
+) -> Vec<Zoned> {
+    let count = count.min(MAX_FIRES);
+    if from <= now {
+        return fires(row, spec, timer, now, count);
+    }
+    // With jitter, the last slot before that time may fire after it; earlier ones cannot.
+    let before = spec.prev_at_or_before(from).map_or(from, |slot| crate::clock::earlier(slot, MICROSECOND));
+    // Besides that one, the next fire comes first even if it is earlier.
+    let all = fires(row, spec, timer, before.max(now), count + 2);
+    all.into_iter().filter(|at| at.timestamp() >= from).take(count).collect()
 }
 
 fn fires(row: &JobRow, spec: &Spec, timer: Option<&Timer>, now: Timestamp, count: usize) -> Vec<Zoned> {

@@ -15,8 +15,11 @@ use everbell_wire::form::{Field, Form, Kind as Value, TEXT, optional, required};
 
 const ORG: Field = optional("orgId", TEXT, "The org, for a job with scope `per_org`.");
 
-pub(crate) const NEXT: &[Field] =
-    &[optional("count", Value::Integer { min: 1, max: 1_000 }, "How many times to list. Default: 10."), ORG];
+pub(crate) const NEXT: &[Field] = &[
+    optional("count", Value::Integer { min: 1, max: 1_000 }, "How many times to list. Default: 10."),
+    optional("from", Value::Time, "Only times at or after this one, which may be far ahead. Default: now."),
+    ORG,
+];
 pub(crate) const EXPLAIN: &[Field] = &[
     required(
         "at",
@@ -44,13 +47,22 @@ const MAX_SAMPLED_RUNS: u32 = 1_000;
 const DEFAULT_WINDOW: std::time::Duration = std::time::Duration::from_hours(30 * 24);
 
 pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    let form = request.query(NEXT);
+    let mut form = request.query(NEXT);
     let count = form.count("count").unwrap_or(10) as usize;
     let job = request.job()?;
     let row = request.jobs().get(&job).await?;
-    let fires = match asked_org(&form)? {
-        Some(org) => request.jobs().next_fires_for(&job, &org, count).await.map_err(query_problem)?,
-        None => request.jobs().next_fires(&job, count).await?,
+    let org = asked_org(&form)?;
+    let from = match form.text("from") {
+        Some(_) => moment(&mut form, "from", zone_for(&request, &row, org.as_ref()).await?.as_ref())?,
+        None => None,
+    };
+    let fires = match (&org, from) {
+        (Some(org), None) => request.jobs().next_fires_for(&job, org, count).await.map_err(query_problem)?,
+        (Some(org), Some(from)) => {
+            request.jobs().next_fires_for_from(&job, org, from, count).await.map_err(query_problem)?
+        }
+        (None, None) => request.jobs().next_fires(&job, count).await?,
+        (None, Some(from)) => request.jobs().next_fires_from(&job, from, count).await?,
     };
     // In the zone of the org, if one is asked about.
     let spec = |spec: &Spec, at: &Zoned| {

@@ -2,7 +2,8 @@
 
 use axum::http::StatusCode;
 use everbell::{Canceled, JobKey, RunFilter, RunRecord, RunStatus, Target};
-use everbell_core::{InstanceId, Invalid, JobId, OrgId, TriggerType};
+use everbell_core::store::{Cursor, Page, PageRequest};
+use everbell_core::{InstanceId, Invalid, JobId, OrgId, RunId, TriggerType};
 use everbell_wire as wire;
 use everbell_wire::run::CancelOutcome;
 
@@ -12,12 +13,19 @@ use super::jobs::RUN_STATUS;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
+use uuid::Uuid;
+
 use everbell_wire::form::{Field, Kind as Value, TEXT, optional};
 
 /// The query of the list of runs.
 pub const LIST: &[Field] = &[
     optional("jobKey", TEXT, "Only runs of the job with this key, in any version."),
     optional("jobId", TEXT, "Only runs of the job version with this id."),
+    optional(
+        "idPrefix",
+        Value::Text { min: 8, max: 36 },
+        "Only runs whose ids begin with this: at least 8 hexadecimal digits, with or without dashes.",
+    ),
     optional("status", Value::List { of: &RUN_STATUS, max: 6 }, "Only runs with one of these statuses."),
     optional("target", Value::List { of: &TEXT, max: 50 }, "Only runs of one of these targets."),
     optional("triggerType", Value::Word(&["scheduled", "manual", "ad_hoc"]), "Only runs that were triggered this way."),
@@ -33,8 +41,16 @@ pub const LIST: &[Field] = &[
 pub(crate) const CANCEL: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
 
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    let filter = filter(&request)?;
-    let page = request.runs().list(&filter, &page::from_query(&request)?).await?;
+    let mut filter = filter(&request)?;
+    let mut asked = page::from_query(&request)?;
+    let ids = request.query(LIST).text("idPrefix").map(IdRange::parse).transpose()?;
+    if let Some(ids) = &ids {
+        ids.narrow(&mut filter, &mut asked);
+    }
+    let mut page = request.runs().list(&filter, &asked).await?;
+    if let Some(ids) = &ids {
+        ids.cut(&mut page);
+    }
     let mut items = Vec::with_capacity(page.items.len());
     for run in &page.items {
         items.push(wire::Run::new(run, request.app.zone_of(run).await?.as_ref()));
@@ -66,6 +82,60 @@ pub fn filter(request: &ApiRequest) -> Result<RunFilter, Problem> {
         from: moment(&mut form, "from", None)?,
         to: moment(&mut form, "to", None)?,
     })
+}
+
+/// The ids that begin with the same digits. Ids are ordered by time and lists are ordered by id, so they are neighbors.
+struct IdRange {
+    first: RunId,
+    last: RunId,
+}
+
+impl IdRange {
+    fn parse(prefix: &str) -> Result<IdRange, Problem> {
+        let digits: String = prefix.chars().filter(|c| *c != '-').collect();
+        let value = u128::from_str_radix(&digits, 16).ok().filter(|_| (8..=32).contains(&digits.len()));
+        let value = value.filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit())).ok_or_else(|| {
+            Problem::at("parameter", "idPrefix", "must be 8 to 32 hexadecimal digits, with or without dashes")
+        })?;
+        let open = 128 - 4 * digits.len() as u32;
+        let first = value.checked_shl(open).unwrap_or(value);
+        let last = first | 1_u128.checked_shl(open).map_or(0, |bit| bit - 1);
+        let id = |value: u128| RunId::from_uuid(Uuid::from_u128(value));
+        Ok(IdRange { first: id(first), last: id(last) })
+    }
+
+    /// Lets the list begin behind the last id, and end near the first.
+    fn narrow(&self, filter: &mut RunFilter, page: &mut PageRequest) {
+        let from = self.first.time();
+        filter.from = Some(filter.from.map_or(from, |own| own.max(from)));
+        if page.after.is_none()
+            && let Some(behind) = self.last.as_uuid().as_u128().checked_add(1).map(Uuid::from_u128)
+        {
+            let value = RunId::from_uuid(behind).time().as_microsecond().to_string();
+            page.after = Some(Cursor { value, id: behind });
+        }
+    }
+
+    /// Removes the runs before the first id, which share its millisecond.
+    fn cut(&self, page: &mut Page<RunRecord>) {
+        let all = page.items.len();
+        page.items.retain(|run| run.id >= self.first);
+        if page.items.len() < all {
+            page.next = None;
+        }
+    }
+}
+
+#[test]
+fn prefix_of_an_id_is_a_range() {
+    let range = |prefix: &str| IdRange::parse(prefix).map(|ids| format!("{} {}", ids.first, ids.last)).ok();
+    let found = range("019A8d10-7c").unwrap();
+    assert_eq!(found, "019a8d10-7c00-0000-0000-000000000000 019a8d10-7cff-ffff-ffff-ffffffffffff");
+    let whole = "019a8d10-7c00-7000-8000-000000000001";
+    assert_eq!(range(whole), Some(format!("{whole} {whole}")));
+    for prefix in ["019a8d1", "daily-briefing", "+19a8d107c", "019a8d107c0070008000000000000001f", "ffff ffff"] {
+        assert_eq!(range(prefix), None, "{prefix}");
+    }
 }
 
 pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {

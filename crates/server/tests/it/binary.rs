@@ -38,10 +38,11 @@ pub(crate) fn command(args: &[&str]) -> Command {
     // What the person who runs the tests prefers does not matter.
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("EVERBELL_"));
     let preferences =
-        ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "TRACEPARENT", "TRACESTATE"].map(OsString::from);
-    for name in ours.map(|(name, _)| name).chain(preferences) {
+        ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "TRACEPARENT", "TRACESTATE", "EDITOR", "VISUAL"];
+    for name in ours.map(|(name, _)| name).chain(preferences.map(OsString::from)) {
         command.env_remove(name);
     }
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
     command
 }
 

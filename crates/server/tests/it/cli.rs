@@ -4,12 +4,16 @@
 
 mod cluster;
 mod configured_server;
+mod contexts;
+mod edit;
 mod help;
 mod history;
 mod jobs;
 mod orgs;
 mod refusals;
+mod run_ids;
 mod runs;
+mod simulate;
 mod watch;
 
 use std::process::Command;

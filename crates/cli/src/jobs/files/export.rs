@@ -28,11 +28,14 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// The jobs: their keys or ids.
-    #[arg(value_name = "JOB", required_unless_present = "all")]
+    #[arg(value_name = "JOB", required_unless_present_any = ["all", "label"])]
     jobs: Vec<String>,
     /// Write every job that is not retired.
     #[arg(long, conflicts_with = "jobs")]
     all: bool,
+    /// Write every job that has this label and is not retired.
+    #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "jobs")]
+    label: Option<String>,
     /// Write to this file instead of standard output; one that exists is replaced.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -43,10 +46,11 @@ pub(crate) struct ExportArgs {
 pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let mut jobs: Vec<WithJson<wire::Job>> = Vec::new();
-    if args.all {
+    if args.all || args.label.is_some() {
+        let query = JobQuery { label: args.label.clone(), ..JobQuery::default() };
         let list = session
             .client
-            .take(session.client.jobs().list(&JobQuery::default()).read_as(), MAX_JOBS)
+            .take(session.client.jobs().list(&query).read_as(), MAX_JOBS)
             .with_action(|| "list the jobs".to_owned())?;
         if list.next_cursor.is_some() {
             warn(format!("only the first {MAX_JOBS} jobs are written"));

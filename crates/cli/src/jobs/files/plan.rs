@@ -10,36 +10,36 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use everbell_client::WithJson;
-use everbell_wire::job_body as body;
+use everbell_wire::job_body::{self as body, patch};
 
 /// The change of one job.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Step {
-    pub(super) action: Action,
-    pub(super) job_key: String,
+pub(in crate::jobs) struct Step {
+    pub(in crate::jobs) action: Action,
+    pub(in crate::jobs) job_key: String,
     /// The current version, if there is one.
-    pub(super) version: Option<u32>,
-    pub(super) changes: Vec<ChangedField>,
+    pub(in crate::jobs) version: Option<u32>,
+    pub(in crate::jobs) changes: Vec<ChangedField>,
     /// When it fires next, before and after the change.
-    pub(super) next_run_at: Option<String>,
-    pub(super) new_next_run_at: Option<String>,
+    pub(in crate::jobs) next_run_at: Option<String>,
+    pub(in crate::jobs) new_next_run_at: Option<String>,
     /// The owner, if that is not the API.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) owner: Option<String>,
+    pub(in crate::jobs) owner: Option<String>,
     /// The program or server that declares it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) app: Option<String>,
+    pub(in crate::jobs) app: Option<String>,
     /// The body of the request: a new job, or a patch.
     #[serde(skip)]
-    pub(super) body: Value,
+    pub(in crate::jobs) body: Value,
     #[serde(skip)]
-    pub(super) revision: Option<u64>,
+    pub(in crate::jobs) revision: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Action {
+pub(in crate::jobs) enum Action {
     Create,
     NewVersion,
     Unchanged,
@@ -50,7 +50,12 @@ pub(super) enum Action {
 
 /// Returns the changes, sorted by key. `existing` are the current jobs of the server; with `prune`, those that were created
 /// through the API and are not wanted are retired.
-pub(super) fn plan(wanted: &[Definition], existing: &[WithJson<wire::Job>], prune: bool, now: Timestamp) -> Vec<Step> {
+pub(in crate::jobs) fn plan(
+    wanted: &[Definition],
+    existing: &[WithJson<wire::Job>],
+    prune: bool,
+    now: Timestamp,
+) -> Vec<Step> {
     let known: BTreeMap<&str, &WithJson<wire::Job>> =
         existing.iter().map(|job| (job.document.job_key.as_str(), job)).collect();
     let mut steps: Vec<Step> = wanted.iter().map(|job| step(job, known.get(job.key.as_str()).copied(), now)).collect();
@@ -116,25 +121,6 @@ fn existing_step(job: &wire::Job, action: Action) -> Step {
         body: Value::Null,
         revision: Some(job.revision),
     }
-}
-
-/// The merge patch (RFC 7396) from one body to another. A payload is one value.
-fn patch(from: &Value, to: &Value) -> Value {
-    let (Value::Object(old), Value::Object(new)) = (from, to) else { return to.clone() };
-    let mut patch = Map::new();
-    for (name, value) in new {
-        match old.get(name) {
-            Some(old) if old == value => {}
-            Some(old) if old.is_object() && value.is_object() && name != "payload" => {
-                patch.insert(name.clone(), self::patch(old, value));
-            }
-            _ => drop(patch.insert(name.clone(), value.clone())),
-        }
-    }
-    for name in old.keys().filter(|name| !new.contains_key(*name)) {
-        patch.insert(name.clone(), Value::Null);
-    }
-    Value::Object(patch)
 }
 
 /// Lists the members that differ, by their paths.

@@ -1,5 +1,6 @@
 //! The examples of every help page work, in the order in which somebody would try them.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,7 +22,8 @@ const PAGES: &[&[&str]] = &[
     &["jobs", "once"],
     &["jobs", "versions"],
     &["jobs", "run"],
-    &["jobs", "new-version"],
+    &["jobs", "edit"],
+    &["jobs", "rollback"],
     &["jobs", "restore-declaration"],
     &["jobs", "pause"],
     &["jobs", "resume"],
@@ -48,10 +50,17 @@ const PAGES: &[&[&str]] = &[
     &["runs"],
     &["runs", "list"],
     &["runs", "show"],
+    &["runs", "logs"],
     &["runs", "watch"],
     &["runs", "rerun"],
     &["runs", "cancel"],
     &["next"],
+    &["simulate"],
+    &["context"],
+    &["context", "add"],
+    &["context", "list"],
+    &["context", "use"],
+    &["context", "remove"],
     &["targets"],
     &["targets", "list"],
     &["targets", "try"],
@@ -127,6 +136,9 @@ fn help_begins_with_three_examples_that_work() {
     server.job("slow", &json!({"target": "sleep"}));
     server.job("sync", &json!({"labels": {"team": "data", "imported": "crontab.txt"}}));
     server.job("org-briefing", &json!({"scope": "per_org"}));
+    // The files that examples name.
+    fs::write(server.folder.path().join("jobs.toml"), declared).unwrap();
+    fs::write(server.folder.path().join("prod.token"), "evb_prod\n").unwrap();
     let instance = data(&server, &["instances", "-o", "name"]).trim().to_owned();
     let problem = problem(&server);
     let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
@@ -147,7 +159,10 @@ fn help_begins_with_three_examples_that_work() {
             }
             let [run, active] = if page[0] == "runs" { runs(&server) } else { Default::default() };
             let mut shell = Command::new("sh");
+            // Not every machine has this editor.
+            let example = example.replace("EDITOR=nano", "EDITOR=true");
             shell.args(["-c", &example.replace("http://127.0.0.1:7070", "\"$EVERBELL_SERVER\"")]);
+            shell.env("XDG_CONFIG_HOME", server.folder.path()).env_remove("VISUAL");
             shell.current_dir(server.folder.path()).env("PATH", &path).env("LC_ALL", "C.UTF-8");
             shell.env("EVERBELL_SERVER", format!("http://{}", server.address)).env("EVERBELL_TOKEN", &server.token);
             shell.env("SESSION", if page[0] == "sessions" { session(&server) } else { String::new() });

@@ -53,8 +53,8 @@ fn check_backfill(server: &Server) {
     let listed = data(server, &["jobs", "backfills", "daily", "--tz", "UTC"]);
     assert_eq!(
         masked(&listed),
-        "ID\tdone\tTIME\ttoken:admin\tTIME\tTIME\t0\t0\t3\t0\t0\n",
-        "asked, by, from, to, waiting, running, succeeded, failed, canceled"
+        "id\tID\nstatus\tdone\nasked\tTIME\nby\ttoken:admin\nfrom\tTIME\nto\tTIME\npending\t0\nrunning\t0\n\
+         succeeded\t3\nfailed\t0\ncanceled\t0\n"
     );
     assert_eq!(printed(server, &["jobs", "backfills", "daily"]), done);
     // What ran is left out, so nothing is left to be made.

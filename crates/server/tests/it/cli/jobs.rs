@@ -22,9 +22,9 @@ fn the_list_fits_the_terminal() {
     let narrow = on_terminal(&server, 80, &["jobs"]);
     assert_eq!(
         masked(&narrow.stdout),
-        "JOB KEY                  TARGET  STATUS    LAST  NEXT                     LEFT\n\
-         daily-briefing           print   ● active  -     2099-01-01 CLOCK +01:00  SPAN\n\
-         email-digest-of-the-wh…  print   ‖ paused  -     -                        -\n"
+        "JOB KEY             SCHEDULE     STATUS    LAST  NEXT                     LEFT\n\
+         daily-briefing      0 8 * * 1-5  ● active  -     2099-01-01 CLOCK +01:00  SPAN\n\
+         email-digest-of-t…  0 0 1 1 *    ‖ paused  -     -                        -\n"
     );
     assert_eq!(narrow.stderr, "2 jobs (1 active, 1 paused) · next: everbell jobs show daily-briefing\n");
     let wide = on_terminal(&server, 120, &["jobs", "list"]);
@@ -183,7 +183,10 @@ fn a_new_version_changes_only_what_is_named() {
          labels.team: - → ops\n  \
          Next   Thu 2099-01-01 CLOCK CET (in SPAN), then Fri 02, Mon 05; before: Thu 2099-01-01 CLOCK CET\n"
     );
-    assert_eq!(made.stderr, "see its versions: everbell jobs versions daily-briefing\n");
+    assert_eq!(
+        made.stderr,
+        "see its versions: everbell jobs versions daily-briefing; undo: everbell jobs rollback daily-briefing\n"
+    );
     let reads = |server: &Server| {
         let metrics = server.raw("GET", "/metrics", &[], b"").text;
         let read = "everbell_http_requests_total{method=\"GET\",route=\"/api/v1/jobs/{jobId}\"";
@@ -202,8 +205,8 @@ fn a_new_version_changes_only_what_is_named() {
     );
     assert_eq!(
         refused(&server, &["jobs", "new-version", "daily-briefing"], 2),
-        "error: nothing to change\n  everbell jobs new-version daily-briefing --cron \"30 7 * * 1-5\"\n  \
-         everbell jobs new-version --help\n"
+        "error: nothing to change\n  everbell jobs edit daily-briefing --cron \"30 7 * * 1-5\"\n  \
+         everbell jobs edit --help\n  set EDITOR to edit all of it as a file\n"
     );
     let clear = refused(&server, &["jobs", "new-version", "daily-briefing", "--clear", "all"], 2);
     assert!(clear.starts_with("error: --clear: `all` cannot be cleared\n  hint: use label:NAME or one of payload, "));

@@ -85,7 +85,7 @@ fn a_bad_job_is_refused_with_the_flags_at_fault() {
     assert_eq!(
         refused(&server, &["jobs", "create", "there", "--target", "print", "--cron", "@daily"], 5),
         "error: cannot create job `there`: job `there` already exists: it is active at version 1\n  \
-         hint: change it: everbell jobs new-version there; see it: everbell jobs show there\n"
+         hint: change it: everbell jobs edit there; see it: everbell jobs show there\n"
     );
     assert!(refused(&server, &create(&["--cron", "@daily", "--payload", "{"]), 2).contains("--payload @FILE"));
     assert!(refused(&server, &create(&["--cron", "@daily", "--every", "5m"]), 2).contains("cannot be used with"));

@@ -79,8 +79,9 @@ fn the_version_is_told() {
 }
 
 /// The pages of commands that need no server.
-pub(crate) const HELP: [&[&str]; 17] = [
+pub(crate) const HELP: [&[&str]; 18] = [
     &[],
+    &["init"],
     &["serve"],
     &["config"],
     &["config", "check"],

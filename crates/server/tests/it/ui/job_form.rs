@@ -284,14 +284,28 @@ fn an_earlier_version_is_restored_as_the_next() {
     server.patch("/jobs/key:daily", &json!({ "cronExpression": "0 9 * * *", "labels": {} })).expect(200);
     let admin = Visitor::admin(&server);
     let job = admin.page("/jobs/daily");
-    assert!(job.contains("href=\"/jobs/daily/new-version?from=1\""), "{job}");
+    assert!(job.contains("href=\"/jobs/daily/rollback/1\""), "{job}");
     assert!(job.contains("not yet as v2"), "{job}");
-    assert!(!job.contains("new-version?from=2"), "the living version needs no restoring: {job}");
+    assert!(!job.contains("rollback/2"), "the living version needs no restoring: {job}");
+    let confirm = admin.page("/jobs/daily/rollback/1");
+    for part in
+        ["<b>cronExpression</b>", "<del dir=\"auto\">0 9 * * *</del>", "Roll back to version 1", "new-version?from=1"]
+    {
+        assert!(confirm.contains(part), "{part} is not in {confirm}");
+    }
+    assert!(confirm.contains("everbell jobs rollback daily --to 1 --yes"), "{confirm}");
+    assert_eq!(admin.get("/jobs/daily/rollback/7").status, 404);
+    assert_eq!(admin.get("/jobs/daily/rollback/none").status, 404);
     let page = admin.page("/jobs/daily/new-version?from=1");
     for part in ["value=\"0 8 * * *\"", "team=ops", "Changes from version 2", "<del dir=\"auto\">0 9 * * *</del>"] {
         assert!(page.contains(part), "{part} is not in {page}");
     }
     assert_eq!(admin.get("/jobs/daily/new-version?from=7").status, 404);
+    admin.post("/jobs/daily/rollback/1", &[("reason", "too late")]);
+    let job = server.get("/jobs/key:daily").expect(200);
+    assert_eq!((&job["version"], &job["cronExpression"]), (&json!(3), &json!("0 8 * * *")));
+    assert_eq!(job["labels"], json!({"team": "ops"}));
+    assert!(admin.page("/jobs/daily/rollback/1").contains("already: there is nothing to change"));
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub(crate) mod reschedule;
 pub(crate) mod restore_declaration;
 pub(crate) mod resume;
 pub(crate) mod retire;
+pub(crate) mod rollback;
 pub(crate) mod run_now;
 pub(crate) mod skip_next;
 mod subject;
