@@ -41,7 +41,7 @@ pub(super) struct JobState<'a> {
 
 impl Active {
     pub(super) fn seen(&self, id: RunId) -> ActiveRun {
-        ActiveRun { id, held: self.held, cancel_requested: self.cancel_requested }
+        ActiveRun { id, held: self.held, cancel_requested: self.cancel_requested, backfill: false }
     }
 }
 
