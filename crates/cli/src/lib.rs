@@ -6,6 +6,7 @@
 
 pub(crate) mod api;
 pub(crate) mod audit;
+mod calendars;
 pub mod clock;
 pub(crate) mod completions;
 mod confirm;
@@ -70,6 +71,9 @@ enum Commands {
     /// Manage orgs, each with its own time zone; lists them without a subcommand
     #[command(before_help = orgs::EXAMPLES)]
     Orgs(Box<orgs::OrgsArgs>),
+    /// Manage calendars of days on which jobs do not fire; lists them without a subcommand
+    #[command(before_help = calendars::EXAMPLES)]
+    Calendars(calendars::CalendarsArgs),
     /// Import jobs from other schedulers
     #[command(before_help = import::EXAMPLES, arg_required_else_help = true)]
     Import {
@@ -302,6 +306,7 @@ impl Command {
             Commands::Jobs(args) => jobs::run(args, program, now, output),
             Commands::Runs(args) => runs::run(args, now, output),
             Commands::Orgs(args) => orgs::run(args, now, output),
+            Commands::Calendars(args) => calendars::run(args, now, output),
             Commands::Import { command } => import::run(command, now, output),
             Commands::Next(args) => next::run(args, now, output),
             Commands::Targets(args) => targets::run(args, now, output),

@@ -41,6 +41,7 @@
 
 mod zone;
 
+pub mod calendar;
 pub mod cron;
 mod spec;
 
@@ -88,6 +89,6 @@ pub use policy::{
 };
 pub use release::{ALIVE_FOR, Release, ReleaseId, ReleaseStatus, Releases, SEEN_EVERY};
 pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
-pub use spec::{Spec, SpecError, When};
+pub use spec::{ExcludedSlots, Spec, SpecError, When};
 pub use trace_context::TraceContext;
 pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

@@ -383,6 +383,10 @@ pub enum GapReason {
     Expired,
     /// The schedule could not be read.
     Errored,
+    /// A calendar of the job excludes the day.
+    Excluded,
+    /// A freeze was in force.
+    Frozen,
 }
 words!(GapReason {
     Missed = "missed",
@@ -391,4 +395,6 @@ words!(GapReason {
     DstGap = "dst_gap",
     Expired = "expired",
     Errored = "errored",
+    Excluded = "excluded",
+    Frozen = "frozen",
 });

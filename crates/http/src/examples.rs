@@ -50,6 +50,11 @@ pub(crate) fn request(name: &str) -> Value {
         "TryTargetRequest" => json!({ "payload": { "format": "pdf" } }),
         "ProblemAcknowledge" => json!({ "reason": "The mail server is down" }),
         "ProblemMute" => json!({ "reason": "The mail server is replaced", "until": "2027-03-16T06:00:00Z" }),
+        "CalendarInput" => json!({
+            "timezone": "Europe/Berlin",
+            "dates": ["2027-03-26..2027-03-29 Easter", "*-12-25 Christmas"],
+            "reason": "The holidays of 2027",
+        }),
         "TokenCreate" => json!({ "name": "ci", "role": "operator", "expiresAt": "2028-01-01T00:00:00Z" }),
         "ScheduleCreate" => json!({
             "name": "daily-report",

@@ -10,6 +10,7 @@ pub mod api;
 mod app;
 pub mod audit_entry;
 pub mod body;
+mod calendar_routes;
 pub mod convert;
 mod denial_counter;
 pub mod denials;
@@ -77,6 +78,7 @@ pub fn mounted_routes() -> Vec<Route> {
         run_routes(),
         org_routes(),
         notify_routes(),
+        calendar_routes::calendar_routes(),
         other_routes(),
     ]
     .concat()

@@ -1,5 +1,6 @@
 //! The next fires of a job, and explanations of a given time.
 
+use everbell_core::calendar::Exclusion;
 use everbell_core::org::{self, Eligibility, Off};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
@@ -23,6 +24,13 @@ pub enum Explanation {
         /// The slot before.
         previous: Option<Timestamp>,
         /// The slot after.
+        next: Option<Timestamp>,
+    },
+    /// A time at which the expression matches, on a day that a calendar of the job excludes.
+    Excluded {
+        /// The calendar and the day.
+        exclusion: Exclusion,
+        /// The next slot after it.
         next: Option<Timestamp>,
     },
     /// The job did not exist yet: its slots start after its creation.
@@ -161,6 +169,9 @@ impl Jobs {
             if inside || spec.dst_skipped_between(just_before(time), time).contains(&time) {
                 return self.with_the_run_that_stands_for_it(row, org, spec, outcome).await;
             }
+        }
+        if let Some(exclusion) = spec.exclusion_at(time).filter(|_| time > created_at) {
+            return Ok(Explanation::Excluded { exclusion, next: spec.next_after(time) });
         }
         Ok(if !spec.matches(time) {
             let previous = spec.prev_at_or_before(time).filter(|slot| *slot > created_at);

@@ -5,6 +5,7 @@
 
 mod backfill;
 mod backfill_for_all;
+mod calendars;
 mod changes;
 mod edit;
 mod enqueue;
@@ -36,7 +37,8 @@ use serde::Serialize;
 
 pub use backfill::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
 pub use backfill_for_all::{BackfillOfAll, BackfillSize};
-pub(crate) use changes::before_and_after;
+pub(crate) use calendars::current_calendars;
+pub use calendars::{CalendarEffect, CalendarWritten, Calendars};
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
 pub use edit::Revising;
 pub use enqueue::{Enqueue, EnqueueOutcome, EnqueueTarget, Enqueued};
@@ -52,7 +54,7 @@ pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
 pub(crate) use served::{MAX_NAMED_JOBS, listed};
 pub use served::{ServedTarget, TargetReport, TargetStatus, UnservedTarget};
-pub(crate) use trail::{Facts, audit_entry, facts};
+pub(crate) use trail::{Facts, audit_entry, before_and_after, facts};
 pub use what_if::JobWhatIf;
 
 use crate::bell::Parts;

@@ -4,6 +4,7 @@ pub mod actions;
 pub mod audit;
 pub mod backfills;
 pub mod bulk;
+pub mod calendars;
 pub mod compat;
 pub mod cron;
 pub mod edits;

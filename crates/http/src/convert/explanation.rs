@@ -28,6 +28,7 @@ pub fn explanation(
             document.previous_slot_at = *previous;
             document.next_slot_at = *next;
         }
+        Explanation::Excluded { next, .. } => document.next_slot_at = *next,
         Explanation::BeforeCreation { .. }
         | Explanation::Ahead
         | Explanation::Moved { .. }
@@ -77,6 +78,9 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
             format!("The job could not fire at this time: {error}. The slot becomes a gap when the job is repaired."),
         ),
         Explanation::NoSlot { .. } => (Outcome::NoSlot, "The job does not fire at this time.".to_owned()),
+        Explanation::Excluded { exclusion, .. } => {
+            (Outcome::Excluded, format!("The job does not fire at this time: {exclusion}."))
+        }
         Explanation::BeforeCreation { created_at } => {
             (Outcome::BeforeCreation, format!("The job did not exist yet: it was created at {created_at}."))
         }

@@ -2,6 +2,7 @@
 
 mod api;
 mod binary;
+mod calendars;
 mod cli;
 mod client;
 mod config;

@@ -5,6 +5,7 @@ pub(crate) mod alerts;
 mod batch;
 pub(crate) mod binds;
 mod by_position;
+pub(crate) mod calendars;
 pub(crate) mod columns;
 mod counts;
 pub(crate) mod declarations;

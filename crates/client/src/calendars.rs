@@ -1,0 +1,45 @@
+//! Calendars of days on which jobs fire, or do not.
+
+use everbell_wire as wire;
+
+use crate::call::Call;
+use crate::client::Client;
+use crate::path::segment;
+use crate::request::CalendarInput;
+
+/// Operations on calendars.
+#[derive(Clone, Copy, Debug)]
+pub struct Calendars<'a>(&'a Client);
+
+impl Client {
+    /// Operations on calendars.
+    pub fn calendars(&self) -> Calendars<'_> {
+        Calendars(self)
+    }
+}
+
+impl Calendars<'_> {
+    /// Lists calendars, by name.
+    pub fn list(self) -> Call<wire::Items<wire::Calendar>> {
+        self.0.get("/calendars")
+    }
+
+    /// Gets a calendar.
+    pub fn get(self, name: &str) -> Call<wire::Calendar> {
+        self.0.get(&path(name))
+    }
+
+    /// Creates a calendar or replaces its days, or, with `dry_run`, returns what that would change.
+    pub fn put(self, name: &str, calendar: &CalendarInput, dry_run: bool) -> Call<wire::CalendarWritten> {
+        self.0.put(&path(name)).parameter("dryRun", &dry_run.to_string()).json(calendar)
+    }
+
+    /// Deletes a calendar that no current job names.
+    pub fn delete(self, name: &str) -> Call<()> {
+        self.0.delete(&path(name))
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/calendars/{}", segment(name))
+}
