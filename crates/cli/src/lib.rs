@@ -14,6 +14,7 @@ pub(crate) mod connection;
 pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
+mod freeze;
 pub(crate) mod healthcheck;
 pub(crate) mod import;
 pub(crate) mod instances;
@@ -74,6 +75,9 @@ enum Commands {
     /// Manage calendars of days on which jobs do not fire; lists them without a subcommand
     #[command(before_help = calendars::EXAMPLES)]
     Calendars(calendars::CalendarsArgs),
+    /// Announce times in which schedules do not fire; lists them without a subcommand
+    #[command(before_help = freeze::EXAMPLES)]
+    Freeze(freeze::FreezeArgs),
     /// Import jobs from other schedulers
     #[command(before_help = import::EXAMPLES, arg_required_else_help = true)]
     Import {
@@ -307,6 +311,7 @@ impl Command {
             Commands::Runs(args) => runs::run(args, now, output),
             Commands::Orgs(args) => orgs::run(args, now, output),
             Commands::Calendars(args) => calendars::run(args, now, output),
+            Commands::Freeze(args) => freeze::run(args, now, output),
             Commands::Import { command } => import::run(command, now, output),
             Commands::Next(args) => next::run(args, now, output),
             Commands::Targets(args) => targets::run(args, now, output),

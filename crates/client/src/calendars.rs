@@ -5,13 +5,22 @@ use everbell_wire as wire;
 use crate::call::Call;
 use crate::client::Client;
 use crate::path::segment;
-use crate::request::CalendarInput;
+use crate::request::{CalendarInput, FreezeInput};
 
 /// Operations on calendars.
 #[derive(Clone, Copy, Debug)]
 pub struct Calendars<'a>(&'a Client);
 
+/// Operations on freezes.
+#[derive(Clone, Copy, Debug)]
+pub struct Freezes<'a>(&'a Client);
+
 impl Client {
+    /// Operations on freezes: times in which schedules do not fire.
+    pub fn freezes(&self) -> Freezes<'_> {
+        Freezes(self)
+    }
+
     /// Operations on calendars.
     pub fn calendars(&self) -> Calendars<'_> {
         Calendars(self)
@@ -37,6 +46,23 @@ impl Calendars<'_> {
     /// Deletes a calendar that no current job names.
     pub fn delete(self, name: &str) -> Call<()> {
         self.0.delete(&path(name))
+    }
+}
+
+impl Freezes<'_> {
+    /// Lists freezes that are in force or still to come.
+    pub fn list(self) -> Call<wire::Items<wire::Freeze>> {
+        self.0.get("/freezes")
+    }
+
+    /// Announces a freeze.
+    pub fn add(self, freeze: &FreezeInput) -> Call<wire::Freeze> {
+        self.0.post("/freezes").json(freeze)
+    }
+
+    /// Ends a freeze before its time.
+    pub fn end(self, id: &str) -> Call<wire::Freeze> {
+        self.0.delete(&format!("/freezes/{}", segment(id)))
     }
 }
 

@@ -276,6 +276,28 @@ pub struct CalendarInput {
     pub reason: Option<String>,
 }
 
+/// Announces a freeze.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FreezeInput {
+    /// The first instant that may not fire; now if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// The first instant that may fire again.
+    pub until: Timestamp,
+    /// The IANA time zone of times without an offset; these times need none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Why, which is shown with the freeze.
+    pub reason: String,
+    /// Only jobs with this label, as `name=value` or `name`; all jobs if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The keys of jobs that fire all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
+}
+
 /// Creates a token.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]

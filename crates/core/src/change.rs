@@ -46,7 +46,7 @@ pub struct JobView {
 impl JobView {
     /// Returns the context that a plan needs besides the job and its timer.
     fn seen<'a>(&'a self, org_spec: Option<&'a Spec>) -> PlanContext<'a> {
-        PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec }
+        PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec, frozen: &[] }
     }
 
     /// The schedule of the org that is asked about.

@@ -61,6 +61,7 @@ mod trace_context;
 pub mod alert;
 pub mod change;
 pub mod enqueue;
+pub mod freeze;
 mod jitter;
 pub mod org;
 pub mod places;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::calendar::CalendarRules;
 use crate::cron::{Dst, DstFold, Expression, Kind, Slots, Warning, dst_notes};
+use crate::freeze::FrozenSpan;
 use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
 
 pub use filtered::ExcludedSlots;
@@ -40,6 +41,8 @@ pub struct Spec {
     end_at: Option<Timestamp>,
     /// Days without slots; `None` without calendars.
     calendars: Option<Arc<CalendarRules>>,
+    /// Seconds without slots, in order; `None` without freezes.
+    frozen: Option<Arc<[(i64, i64)]>>,
 }
 
 /// The three kinds of schedules.
@@ -76,7 +79,8 @@ impl Spec {
         } else {
             When::Cron(expression)
         };
-        Spec { when, zone, dst: Dst::default(), start_at: None, end_at: None, calendars: None }
+        let dst = Dst::default();
+        Spec { when, zone, dst, start_at: None, end_at: None, calendars: None, frozen: None }
     }
 
     /// Creates a one-time schedule, to the millisecond, which is the precision of a run id. The zone only affects how
@@ -85,7 +89,7 @@ impl Spec {
         check_range("runAt", at)?;
         let at = Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
         let dst = Dst::default();
-        Ok(Spec { when: When::Once(at), zone, dst, start_at: None, end_at: None, calendars: None })
+        Ok(Spec { when: When::Once(at), zone, dst, start_at: None, end_at: None, calendars: None, frozen: None })
     }
 
     /// With another rule for daylight saving.
@@ -121,6 +125,14 @@ impl Spec {
     pub fn with_calendars(self, rules: &CalendarRules) -> Spec {
         let calendars = (!rules.is_empty()).then(|| Arc::new(rules.clone()));
         Spec { calendars, ..self }
+    }
+
+    /// Without slots in these times.
+    #[must_use]
+    pub(crate) fn without(self, frozen: &[FrozenSpan]) -> Spec {
+        let seconds = |span: &FrozenSpan| (ceil(span.from), ceil(span.until));
+        let frozen = (!frozen.is_empty()).then(|| frozen.iter().map(seconds).collect());
+        Spec { frozen, ..self }
     }
 
     /// Returns the kind of the schedule.

@@ -1,15 +1,15 @@
-//! Routes of calendars: a part of the table in `lib.rs`.
+//! Routes of calendars and freezes: a part of the table in `lib.rs`.
 
 use axum::http::Method;
 use everbell_wire as wire;
 
-use super::access::Role::{Admin, Viewer};
-use super::api::calendars;
+use super::access::Role::{Admin, Operator, Viewer};
+use super::api::{calendars, freezes};
 use super::problem::Kind::{Conflict, NotFound};
 use super::route::Access::Role;
 use super::route::{Route, route};
 
-/// Calendars of days on which jobs fire, or do not.
+/// Calendars of days on which jobs fire, or do not, and times in which no schedule does.
 #[rustfmt::skip]
 pub(super) fn calendar_routes() -> Vec<Route> {
     vec![
@@ -23,5 +23,12 @@ pub(super) fn calendar_routes() -> Vec<Route> {
         route(Method::DELETE, "/calendars/{name}", Role(Admin), calendars::delete).does("deleteCalendar", "Delete a calendar")
             .details("Refused while a current job names it.")
             .returns_nothing(204, "The calendar is deleted").problems(&[NotFound, Conflict]),
+        route(Method::GET, "/freezes", Role(Viewer), freezes::list).does("listFreezes", "List freezes that are in force or still to come")
+            .returns_items::<wire::Freeze>("The freezes, the earliest first"),
+        route(Method::POST, "/freezes", Role(Operator), freezes::add).does("addFreeze", "Announce a freeze").body("FreezeInput", freezes::FREEZE)
+            .details("Schedules do not fire in it: their slots become a gap with the reason `frozen`, and are not caught up. Runs by hand, retries and backfills go on. A one-time job waits until the end of the freeze.")
+            .returns::<wire::Freeze>(201, "The freeze"),
+        route(Method::DELETE, "/freezes/{freezeId}", Role(Operator), freezes::end).does("endFreeze", "End a freeze before its time")
+            .returns::<wire::Freeze>(200, "The freeze").problems(&[NotFound]),
     ]
 }

@@ -55,6 +55,14 @@ pub(crate) fn request(name: &str) -> Value {
             "dates": ["2027-03-26..2027-03-29 Easter", "*-12-25 Christmas"],
             "reason": "The holidays of 2027",
         }),
+        "FreezeInput" => json!({
+            "from": "2027-03-19T18:00:00",
+            "until": "2027-03-22T08:00:00",
+            "timezone": "Europe/Berlin",
+            "reason": "Release weekend",
+            "label": "team=sales",
+            "except": ["nightly-backup"],
+        }),
         "TokenCreate" => json!({ "name": "ci", "role": "operator", "expiresAt": "2028-01-01T00:00:00Z" }),
         "ScheduleCreate" => json!({
             "name": "daily-report",

@@ -77,6 +77,54 @@ pub struct CalendarFailure {
     pub reason: String,
 }
 
+/// A time in which schedules do not fire.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Freeze {
+    /// Its id.
+    pub id: String,
+    /// The first instant that may not fire.
+    pub from: Timestamp,
+    /// The first instant that may fire again.
+    pub until: Timestamp,
+    /// Whether it is in force now.
+    pub in_force: bool,
+    /// Why.
+    pub reason: String,
+    /// Only jobs with this label, as `name=value` or `name`; null for all jobs.
+    pub label: Option<String>,
+    /// The keys of jobs that fire all the same.
+    pub except: Vec<String>,
+    /// The actor who announced it.
+    pub created_by: String,
+    /// When it was announced.
+    pub created_at: Timestamp,
+    /// When it was ended before its time; null if it was not.
+    pub ended_at: Option<Timestamp>,
+    /// The actor who ended it.
+    pub ended_by: Option<String>,
+}
+
+impl Freeze {
+    /// The document of a freeze at this time.
+    pub fn new(freeze: &everbell_core::freeze::Freeze, now: Timestamp) -> Freeze {
+        let ended = freeze.ended.clone();
+        Freeze {
+            id: freeze.id.to_string(),
+            from: freeze.starts_at,
+            until: freeze.ends_at,
+            in_force: freeze.is_in_force(now),
+            reason: freeze.reason.clone(),
+            label: freeze.label_text(),
+            except: freeze.except.iter().map(ToString::to_string).collect(),
+            created_by: freeze.created_by.clone(),
+            created_at: freeze.created_at,
+            ended_at: ended.as_ref().map(|(at, _)| *at),
+            ended_by: ended.map(|(_, by)| by),
+        }
+    }
+}
+
 impl Calendar {
     /// The document of a calendar that these jobs name.
     pub fn new(stored: &StoredCalendar, jobs: Vec<String>) -> Calendar {

@@ -13,6 +13,8 @@ const FARTHEST_OFFSET: i64 = 2 * DAY_SECONDS;
 pub(crate) struct Filter<'a> {
     pub(crate) rules: &'a CalendarRules,
     pub(crate) zone: &'a Zone,
+    /// Ranges `[from, until)` without slots besides.
+    pub(crate) frozen: &'a [(i64, i64)],
 }
 
 impl Filter<'_> {
@@ -29,7 +31,8 @@ impl Filter<'_> {
             });
             next.min().unwrap_or(MAX_SECOND)
         });
-        excluded.chain(limited).max()
+        let frozen = self.frozen_range(second).map(|(_, until)| until);
+        excluded.chain(limited).chain(frozen).max()
     }
 
     /// The first second of the excluded range that holds this one; `None` if it is allowed.
@@ -45,7 +48,8 @@ impl Filter<'_> {
             });
             last.max().unwrap_or(MIN_SECOND)
         });
-        excluded.chain(limited).min()
+        let frozen = self.frozen_range(second).map(|(from, _)| from);
+        excluded.chain(limited).chain(frozen).min()
     }
 
     /// The first second after an allowed one that may not be allowed.
@@ -59,7 +63,12 @@ impl Filter<'_> {
             calendar.days.contains(day).then(|| end_before(zone, calendar.days.next_outside(day)))
         });
         let limited = limited.max().unwrap_or(MAX_SECOND);
-        excluded.min().unwrap_or(MAX_SECOND).min(limited)
+        let frozen = self.frozen.iter().map(|(from, _)| *from).find(|from| *from > second);
+        excluded.chain(frozen).min().unwrap_or(MAX_SECOND).min(limited)
+    }
+
+    fn frozen_range(&self, second: i64) -> Option<(i64, i64)> {
+        self.frozen.iter().copied().find(|(from, until)| (*from..*until).contains(&second))
     }
 
     /// Why this second is not allowed.

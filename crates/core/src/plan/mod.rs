@@ -14,6 +14,7 @@
 //! `operator` decides what operators do to a schedule, and `succession` how a version ends, with the same parts.
 
 mod backfill;
+mod frozen;
 mod operator;
 mod overlap;
 mod skips;
@@ -29,6 +30,7 @@ pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_now, ski
 use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
 
+use crate::freeze::FrozenSpan;
 use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
@@ -49,6 +51,8 @@ pub struct PlanContext<'a> {
     pub upstream_succeeded_at: Option<Timestamp>,
     /// The schedule of the timer's org, where it has its own.
     pub org_spec: Option<&'a Spec>,
+    /// The times in which freezes keep the job from firing, in order.
+    pub frozen: &'a [FrozenSpan],
 }
 
 /// A decision about a timer, to be written in one transaction.
@@ -100,6 +104,9 @@ pub fn plan(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, now: Timest
             return Plan { error: Some(reason), ..Plan::nothing(&timer) };
         }
     };
+    if !seen.frozen.is_empty() {
+        return frozen::plan(job, spec, timer, seen, now, next_run_at);
+    }
     let mut planner = Planner::new(job, spec, timer, seen, now);
     if let Some(slot) = timer.rescheduled_from {
         planner.rescheduled(slot, next_run_at);
@@ -119,6 +126,8 @@ fn effective_spec<'a>(job: &'a Definition, seen: &PlanContext<'a>) -> Result<&'a
 struct Planner<'a> {
     job: &'a Definition,
     spec: &'a Spec,
+    /// The schedule as if there were no freeze.
+    base: &'a Spec,
     org: Option<&'a OrgId>,
     seen: &'a PlanContext<'a>,
     overlaps: Overlaps,
@@ -148,6 +157,7 @@ impl<'a> Planner<'a> {
         Planner {
             job,
             spec,
+            base: spec,
             org: timer.org.as_ref(),
             seen,
             overlaps: Overlaps::new(&job.policies, seen.active),
@@ -336,6 +346,7 @@ impl<'a> Planner<'a> {
         let one_time = matches!(planner.spec.when(), When::Once(_));
         let next_slot = planner.spec.next_after(planner.mark);
         let mark = planner.skip_before(next_slot);
+        let next_slot = if planner.seen.frozen.is_empty() { next_slot } else { planner.base.next_after(mark) };
         let next_run_at = next_slot.map(|slot| planner.fire_at(slot));
         let (cancel, replaced) = planner.overlaps.finish();
         for run in &mut planner.runs {

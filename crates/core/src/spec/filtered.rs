@@ -16,6 +16,8 @@ const MAX_RANGES: usize = 5_000;
 /// The most ranges that are listed one by one. The last one holds the slots of all that follow.
 const MAX_LISTED_RANGES: usize = 100;
 
+static NO_RULES: CalendarRules = CalendarRules { exclude: Vec::new(), only: Vec::new() };
+
 /// A row of slots that calendars exclude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExcludedSlots {
@@ -121,7 +123,11 @@ impl Spec {
     }
 
     fn filter(&self) -> Option<Filter<'_>> {
-        Some(Filter { rules: self.calendars.as_deref()?, zone: &self.zone })
+        if self.calendars.is_none() && self.frozen.is_none() {
+            return None;
+        }
+        let rules = self.calendars.as_deref().unwrap_or(&NO_RULES);
+        Some(Filter { rules, zone: &self.zone, frozen: self.frozen.as_deref().unwrap_or_default() })
     }
 }
 

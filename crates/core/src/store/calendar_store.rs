@@ -1,17 +1,20 @@
-//! [`CalendarStore`]: calendars, and the jobs that use them.
+//! [`CalendarStore`]: calendars, the jobs that use them, and freezes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
 use super::{AuditEntry, StoreResult};
 use crate::calendar::{Calendar, CalendarContent, CalendarName};
+use crate::freeze::Freeze;
 use crate::job::{Job, Source};
 
 verbs! {
-    /// Keeps calendars. The days that a job follows are in its definition: see [`crate::calendar`].
+    /// Keeps calendars and freezes. The days that a job follows are in its definition: see [`crate::calendar`].
     pub trait CalendarStore {
         /// Every calendar, by name. A calendar that cannot be read is left out.
         async fn calendars(&self) -> StoreResult<Vec<StoredCalendar>>;
@@ -37,11 +40,28 @@ verbs! {
         /// The current jobs that name a calendar, by key, at most
         /// [`MAX_CALENDAR_JOBS`]. A job that cannot be read is left out.
         async fn calendar_jobs(&self) -> StoreResult<Vec<Job>>;
+
+        /// The freezes that end after this time, the earliest start first. One that cannot be read is left out.
+        async fn freezes(&self, ending_after: Timestamp) -> StoreResult<Vec<Freeze>>;
+
+        /// Writes a freeze. More than [`MAX_FREEZES`] that are not over are
+        /// [`StoreError::Invalid`](super::StoreError::Invalid). Those that ended a year ago are deleted.
+        async fn add_freeze(&self, freeze: &Freeze, audit: &AuditEntry) -> StoreResult<()>;
+
+        /// Ends a freeze at the time of the entry, by its actor: see [`Freeze::ended_at`]. One-time jobs that waited for
+        /// its end are due then.
+        async fn end_freeze(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Freeze>;
     }
 }
 
 /// The most jobs that are read at once to see which use a calendar.
 pub const MAX_CALENDAR_JOBS: u32 = 20_000;
+
+/// The most freezes that are not over.
+pub const MAX_FREEZES: usize = 200;
+
+/// How long a freeze is kept after its end: slots of a job that rested as long are still explained by it.
+pub const FREEZE_RETENTION: Duration = Duration::from_hours(24 * 366);
 
 /// A calendar to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -56,7 +56,9 @@ pub use answers::{
     Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use beat::{Beat, WorkSeen};
-pub use calendar_store::{CalendarStore, MAX_CALENDAR_JOBS, NewCalendar, StoredCalendar};
+pub use calendar_store::{
+    CalendarStore, FREEZE_RETENTION, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoredCalendar,
+};
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};

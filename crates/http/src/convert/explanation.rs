@@ -31,6 +31,7 @@ pub fn explanation(
         Explanation::Excluded { next, .. } => document.next_slot_at = *next,
         Explanation::BeforeCreation { .. }
         | Explanation::Ahead
+        | Explanation::Frozen(_)
         | Explanation::Moved { .. }
         | Explanation::Paused(_)
         | Explanation::Errored(_)
@@ -60,6 +61,9 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
             (Outcome::Gap, format!("This slot has no run: {} ({}).", gap.reason, slots_of(gap)))
         }
         Explanation::Ahead => (Outcome::Ahead, "This slot is in the future or is being planned.".to_owned()),
+        Explanation::Frozen(freeze) => {
+            (Outcome::Ahead, format!("This slot is in the future and gets no run: {freeze}."))
+        }
         Explanation::Moved { from, to } => {
             (Outcome::Moved, format!("This slot has no run of its own: the run of {from} was moved to {to}."))
         }

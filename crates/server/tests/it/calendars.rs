@@ -112,6 +112,63 @@ fn excluded_slots_do_not_run_and_an_edit_takes_effect_at_once_on_postgres() {
     excluded_slots_do_not_run(&Server::postgres(TARGETS).registered());
 }
 
+/// Slots of a freeze do not run, and runs by hand do.
+fn frozen_slots_do_not_run(server: &Server) {
+    for key in ["open", "closed"] {
+        let body = json!({"jobKey": key, "target": key, "cronExpression": "* * * * * *", "labels": {"is": key}});
+        server.post("/jobs", &body).expect(201);
+    }
+    until_ran(server, "closed", 1);
+    let until = (everbell_cli::clock::wall() + SignedDuration::from_hours(1)).to_string();
+    let body = json!({"until": until, "reason": "release weekend", "label": "is=closed"});
+    let freeze = server.post("/freezes", &body).expect(201);
+    assert_eq!((&freeze["inForce"], &freeze["label"]), (&json!(true), &json!("is=closed")));
+    // A run that was planned before may just have begun.
+    until_ran(server, "open", 2);
+    let before = ran(server, "closed");
+    until_ran(server, "open", 3);
+    assert_eq!(ran(server, "closed"), before, "it is frozen");
+    let job = server.get("/jobs/key:closed").expect(200);
+    assert!(job["warnings"].to_string().contains("release weekend"), "{job}");
+    let (code, said) = cli(server, &["jobs", "show", "closed"]);
+    assert!(code == 0 && said.contains("frozen"), "{said}");
+    let soon = (everbell_cli::clock::now() + SignedDuration::from_secs(600)).to_string();
+    let explained = server.get(&format!("/jobs/key:closed/explain?at={soon}")).expect(200);
+    assert!(explained["detail"].as_str().unwrap().contains("release weekend"), "{explained}");
+    server.post("/jobs/key:closed/run-now", &json!({})).expect(202);
+    until_ran_since(server, "closed", before + 1);
+    let gaps = server.until("/jobs/key:closed/gaps?reason=frozen", |gaps| gaps["items"][0]["slots"].is_u64());
+    assert_eq!(gaps["items"][0]["reason"], "frozen");
+    let (code, said) = cli(server, &["freeze"]);
+    assert!(code == 0 && said.contains("release weekend") && said.contains("in force"), "{said}");
+    let (code, said) = cli(server, &["freeze", "end", freeze["id"].as_str().unwrap()]);
+    assert_eq!(code, 0, "{said}");
+    until_ran(server, "closed", 2);
+    let job = server.get("/jobs/key:closed").expect(200);
+    assert!(!job["warnings"].to_string().contains("frozen"), "{job}");
+    let missed = server.get("/jobs/key:closed/gaps?reason=missed").expect(200);
+    assert_eq!(missed["items"], json!([]), "frozen slots are never missed");
+    let past = json!({"from": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z", "reason": "too late"});
+    let refused = server.post("/freezes", &past).expect(400);
+    assert!(refused.to_string().contains("must be in the future"), "{refused}");
+}
+
+/// Waits until a target has run this many times in all.
+fn until_ran_since(server: &Server, name: &str, all: usize) {
+    let found = eventually(|| (ran(server, name) >= all).then_some(()));
+    assert!(found.is_some(), "`{name}` ran only {} times: {}", ran(server, name), server.log());
+}
+
+#[test]
+fn frozen_slots_do_not_run_and_runs_by_hand_do() {
+    frozen_slots_do_not_run(&Server::with(TARGETS).registered());
+}
+
+#[test]
+fn frozen_slots_do_not_run_and_runs_by_hand_do_on_postgres() {
+    frozen_slots_do_not_run(&Server::postgres(TARGETS).registered());
+}
+
 #[test]
 fn calendars_are_refused_with_the_reason() {
     let server = Server::with(TARGETS).registered();

@@ -105,6 +105,13 @@ macro_rules! conformance_cases_of_orgs {
                 the_zone_of_an_org_decides_its_days,
                 a_calendar_that_a_job_uses_is_not_deleted,
             }
+            freezes {
+                a_freeze_reads_back_as_it_was_written,
+                slots_inside_a_freeze_are_gaps_and_are_not_caught_up,
+                an_excepted_job_fires,
+                a_one_time_job_waits_until_the_end,
+                slots_fire_again_when_a_freeze_is_ended,
+            }
             problems {
                 a_problem_reads_back_as_it_was_written,
                 of_two_decisions_from_the_same_state_one_is_written,

@@ -65,6 +65,7 @@ pub mod calendars;
 pub mod clock;
 pub mod counts;
 pub mod declarations;
+pub mod freezes;
 pub mod inbox;
 pub mod instances;
 pub mod problems;

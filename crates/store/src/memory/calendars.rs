@@ -2,14 +2,18 @@
 
 use async_trait::async_trait;
 use everbell_core::calendar::{CalendarName, MAX_CALENDARS};
+use everbell_core::freeze::Freeze;
 use everbell_core::store::{
-    AuditEntry, CalendarStore, MAX_CALENDAR_JOBS, NewCalendar, StoreError, StoreResult, StoredCalendar,
+    AuditEntry, CalendarStore, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoreError, StoreResult, StoredCalendar,
 };
 use everbell_core::{Definition, Job, JobStatus};
+use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::MemoryStore;
 use super::state::{State, micros};
 use crate::rows::calendars::{expect_current, too_many};
+use crate::rows::freezes::{FreezeColumns, forgotten_before, too_many_freezes};
 
 #[async_trait]
 impl CalendarStore for MemoryStore {
@@ -64,9 +68,48 @@ impl CalendarStore for MemoryStore {
     async fn calendar_jobs(&self) -> StoreResult<Vec<Job>> {
         self.with(|state| Ok(state.calendar_jobs()))
     }
+
+    async fn freezes(&self, ending_after: Timestamp) -> StoreResult<Vec<Freeze>> {
+        self.with(|state| Ok(state.freezes_after(micros(ending_after))))
+    }
+
+    async fn add_freeze(&self, freeze: &Freeze, audit: &AuditEntry) -> StoreResult<()> {
+        self.once_quietly(audit, |state| {
+            if state.freezes_after(micros(audit.at)).len() >= MAX_FREEZES {
+                return Err(too_many_freezes().into());
+            }
+            let forgotten = forgotten_before(micros(audit.at));
+            state.freezes.retain(|_, freeze| freeze.ends_at >= forgotten);
+            state.freezes.insert(freeze.id, FreezeColumns::new(freeze).read()?);
+            state.write_audit(audit);
+            Ok(())
+        })
+    }
+
+    async fn end_freeze(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Freeze> {
+        self.once(audit, |state| {
+            let found = state.freezes.get(&id).ok_or_else(|| StoreError::not_found("freeze", id))?;
+            let (ends_at, ended) = (found.ends_at, found.ended_at(micros(audit.at), &audit.actor)?);
+            state.freezes.insert(id, ended.clone());
+            for timer in state.timers.values_mut().filter(|timer| timer.next_run_at == Some(ends_at)) {
+                timer.next_run_at = Some(micros(audit.at));
+            }
+            state.write_audit(audit);
+            Ok(ended)
+        })
+    }
 }
 
 impl State {
+    /// Freezes that end after this time, the earliest start first.
+    fn freezes_after(&self, at: Timestamp) -> Vec<Freeze> {
+        let ends_later =
+            |freeze: &&Freeze| freeze.ends_at > at && freeze.ended.as_ref().is_none_or(|(ended, _)| *ended > at);
+        let mut freezes: Vec<Freeze> = self.freezes.values().filter(ends_later).cloned().collect();
+        freezes.sort_by_key(|freeze| (freeze.starts_at, freeze.id));
+        freezes
+    }
+
     fn calendar_jobs(&self) -> Vec<Job> {
         let is_user =
             |job: &&Job| job.state.status != JobStatus::Retired && !job.definition.policies.calendars.is_empty();

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use everbell_core::calendar::CalendarName;
+use everbell_core::freeze::Freeze;
 use everbell_core::org::{Org, OrgUpdate, Override};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
@@ -59,6 +60,7 @@ pub(super) struct State {
     pub(super) trusted_at: Option<Timestamp>,
     pub(super) alerts: super::alerts::StoredAlerts,
     pub(super) calendars: BTreeMap<CalendarName, StoredCalendar>,
+    pub(super) freezes: BTreeMap<Uuid, Freeze>,
     pub(super) inbox: BTreeMap<i64, super::inbox::StoredRequest>,
     /// The id of the last request that was written into the inbox.
     pub(super) last_request: i64,

@@ -2,10 +2,13 @@
 
 use async_trait::async_trait;
 use everbell_core::calendar::{CalendarName, MAX_CALENDARS};
+use everbell_core::freeze::Freeze;
 use everbell_core::store::{
-    AuditEntry, CalendarStore, MAX_CALENDAR_JOBS, NewCalendar, StoreError, StoreResult, StoredCalendar,
+    AuditEntry, CalendarStore, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoreError, StoreResult, StoredCalendar,
 };
 use everbell_core::{Definition, Job};
+use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::PostgresStore;
 use super::audit::insert_audit;
@@ -13,10 +16,12 @@ use super::connect::{Conn, on};
 use super::statement::{Backend, Statement};
 use crate::micros::Micros;
 use crate::rows::calendars::{CALENDARS_PATTERN, CalendarColumns, expect_current, names_of, too_many};
-use crate::rows::{JobColumns, readable};
+use crate::rows::freezes::{FreezeColumns, forgotten_before, too_many_freezes};
+use crate::rows::{JobColumns, TimerColumns, readable};
 
 const WRITING: &str = "writing a calendar";
 const DELETING: &str = "deleting a calendar";
+const FREEZING: &str = "writing a freeze";
 
 #[async_trait]
 impl CalendarStore for PostgresStore {
@@ -95,6 +100,59 @@ impl CalendarStore for PostgresStore {
     async fn calendar_jobs(&self) -> StoreResult<Vec<Job>> {
         self.users(&self.pool).await
     }
+
+    async fn freezes(&self, ending_after: Timestamp) -> StoreResult<Vec<Freeze>> {
+        let query = sqlx::query_as(include_str!("sql/freezes.sql")).bind(Micros::from(ending_after));
+        let rows: Vec<FreezeColumns> = self.within("reading freezes", query.fetch_all_on(&self.pool)).await?;
+        Ok(readable(rows, |row| row.id, FreezeColumns::read).0)
+    }
+
+    async fn add_freeze(&self, freeze: &Freeze, audit: &AuditEntry) -> StoreResult<()> {
+        if self.freezes(audit.at).await?.len() >= MAX_FREEZES {
+            return Err(too_many_freezes().into());
+        }
+        let mut tx = self.begin(FREEZING).await?;
+        let done = async {
+            let forgotten = Micros::from(forgotten_before(audit.at));
+            let query = sqlx::query(include_str!("sql/forget_freezes.sql")).bind(forgotten);
+            on(FREEZING, query.execute_on(&mut tx)).await?;
+            let row = FreezeColumns::new(freeze);
+            let query = sqlx::query(include_str!("sql/add_freeze.sql"))
+                .bind(row.id)
+                .bind(row.starts_at)
+                .bind(row.ends_at)
+                .bind(row.reason)
+                .bind(row.scope)
+                .bind(row.created_by)
+                .bind(row.created_at)
+                .bind(row.ended_at)
+                .bind(row.ended_by);
+            on(FREEZING, query.execute_on(&mut tx)).await?;
+            insert_audit(&mut tx, audit).await
+        };
+        let done = done.await;
+        self.finish_transaction(FREEZING, tx, done, |()| false).await
+    }
+
+    async fn end_freeze(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Freeze> {
+        let mut tx = self.begin(FREEZING).await?;
+        let done = async {
+            let query = sqlx::query_as(include_str!("sql/lock_freeze.sql")).bind(id);
+            let row: Option<FreezeColumns> = on(FREEZING, query.fetch_optional_on(&mut tx)).await?;
+            let found = row.ok_or_else(|| StoreError::not_found("freeze", id))?.read()?;
+            let at = Micros::from(audit.at);
+            let ended = found.ended_at(at.into(), &audit.actor)?;
+            let query = sqlx::query(include_str!("sql/end_freeze.sql")).bind(id).bind(at).bind(audit.actor.clone());
+            on(FREEZING, query.execute_on(&mut tx)).await?;
+            let query = sqlx::query(include_str!("sql/wake_frozen_timers.sql"));
+            let query = query.bind(Micros::from(found.ends_at)).bind(at);
+            on(FREEZING, query.execute_on(&mut tx)).await?;
+            insert_audit(&mut tx, audit).await?;
+            Ok(ended)
+        };
+        let done = done.await;
+        self.finish_transaction(FREEZING, tx, done, |_| true).await
+    }
 }
 
 impl PostgresStore {
@@ -111,6 +169,18 @@ async fn lock(conn: Conn<'_, '_>, what: &str, name: &CalendarName) -> StoreResul
     let query = sqlx::query_as(include_str!("sql/lock_calendar.sql")).bind(name.to_string());
     let row: Option<CalendarColumns> = on(what, query.fetch_optional_on(conn)).await?;
     row.map(CalendarColumns::read).transpose()
+}
+
+/// The freezes that may concern slots of these timers that are due.
+pub(super) async fn freezes_of(
+    conn: Conn<'_, '_>,
+    timers: &[TimerColumns],
+    now: Timestamp,
+) -> StoreResult<Vec<Freeze>> {
+    let Some(oldest) = timers.iter().map(|timer| timer.last_slot_at).min() else { return Ok(Vec::new()) };
+    let query = sqlx::query_as(include_str!("sql/freezes_between.sql")).bind(oldest).bind(Micros::from(now));
+    let rows: Vec<FreezeColumns> = on("reading freezes", query.fetch_all_on(conn)).await?;
+    Ok(readable(rows, |row| row.id, FreezeColumns::read).0)
 }
 
 /// Refuses a job whose calendars are not the current ones, which stay so until the transaction ends.

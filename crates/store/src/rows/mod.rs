@@ -14,6 +14,7 @@ mod definitions;
 mod due;
 pub(crate) mod earlier;
 pub(crate) mod errored;
+pub(crate) mod freezes;
 mod job;
 pub(crate) mod job_list;
 pub(crate) mod org_updates;

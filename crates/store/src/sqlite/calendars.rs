@@ -2,17 +2,21 @@
 
 use async_trait::async_trait;
 use everbell_core::calendar::{CalendarName, MAX_CALENDARS};
+use everbell_core::freeze::Freeze;
 use everbell_core::store::{
-    AuditEntry, CalendarStore, MAX_CALENDAR_JOBS, NewCalendar, StoreError, StoreResult, StoredCalendar,
+    AuditEntry, CalendarStore, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoreError, StoreResult, StoredCalendar,
 };
 use everbell_core::{Definition, Job};
+use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::SqliteStore;
 use super::audit::insert_audit;
 use super::transaction::Tx;
 use crate::micros::Micros;
 use crate::rows::calendars::{CALENDARS_PATTERN, CalendarColumns, expect_current, names_of, too_many};
-use crate::rows::{JobColumns, readable};
+use crate::rows::freezes::{FreezeColumns, forgotten_before, too_many_freezes};
+use crate::rows::{JobColumns, TimerColumns, readable};
 
 #[async_trait]
 impl CalendarStore for SqliteStore {
@@ -87,6 +91,64 @@ impl CalendarStore for SqliteStore {
         let mut tx = held.begin().await?;
         self.users(&mut tx).await
     }
+
+    async fn freezes(&self, ending_after: Timestamp) -> StoreResult<Vec<Freeze>> {
+        let mut held = self.reader("reading freezes").await?;
+        let mut tx = held.begin().await?;
+        freezes_after(&mut tx, ending_after).await
+    }
+
+    async fn add_freeze(&self, freeze: &Freeze, audit: &AuditEntry) -> StoreResult<()> {
+        let mut held = self.writer("writing a freeze").await?;
+        let mut tx = held.begin().await?;
+        if freezes_after(&mut tx, audit.at).await?.len() >= MAX_FREEZES {
+            return Err(too_many_freezes().into());
+        }
+        let forgotten = Micros::from(forgotten_before(audit.at));
+        tx.run(sqlx::query(include_str!("sql/forget_freezes.sql")).bind(forgotten)).await?;
+        let row = FreezeColumns::new(freeze);
+        let query = sqlx::query(include_str!("sql/add_freeze.sql"))
+            .bind(row.id)
+            .bind(row.starts_at)
+            .bind(row.ends_at)
+            .bind(row.reason)
+            .bind(row.scope)
+            .bind(row.created_by)
+            .bind(row.created_at)
+            .bind(row.ended_at)
+            .bind(row.ended_by);
+        tx.run(query).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit().await
+    }
+
+    async fn end_freeze(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Freeze> {
+        let mut held = self.writer("writing a freeze").await?;
+        let mut tx = held.begin().await?;
+        let row: Option<FreezeColumns> = tx.first(sqlx::query(include_str!("sql/lock_freeze.sql")).bind(id)).await?;
+        let found = row.ok_or_else(|| StoreError::not_found("freeze", id))?.read()?;
+        let at = Micros::from(audit.at);
+        let ended = found.ended_at(at.into(), &audit.actor)?;
+        tx.run(sqlx::query(include_str!("sql/end_freeze.sql")).bind(id).bind(at).bind(audit.actor.clone())).await?;
+        let query = sqlx::query(include_str!("sql/wake_frozen_timers.sql"));
+        tx.run(query.bind(Micros::from(found.ends_at)).bind(at)).await?;
+        insert_audit(&mut tx, audit).await?;
+        tx.commit_and_wake().await?;
+        Ok(ended)
+    }
+}
+
+async fn freezes_after(tx: &mut Tx<'_>, at: Timestamp) -> StoreResult<Vec<Freeze>> {
+    let rows: Vec<FreezeColumns> = tx.all(sqlx::query(include_str!("sql/freezes.sql")).bind(Micros::from(at))).await?;
+    Ok(readable(rows, |row| row.id, FreezeColumns::read).0)
+}
+
+/// The freezes that may concern slots of these timers that are due.
+pub(super) async fn freezes_of(tx: &mut Tx<'_>, timers: &[TimerColumns], now: Timestamp) -> StoreResult<Vec<Freeze>> {
+    let Some(oldest) = timers.iter().map(|timer| timer.last_slot_at).min() else { return Ok(Vec::new()) };
+    let query = sqlx::query(include_str!("sql/freezes_between.sql")).bind(oldest).bind(Micros::from(now));
+    let rows: Vec<FreezeColumns> = tx.all(query).await?;
+    Ok(readable(rows, |row| row.id, FreezeColumns::read).0)
 }
 
 impl SqliteStore {

@@ -1,7 +1,7 @@
 //! Examples of calendars.
 
 use super::{ACTOR, CREATED_AT, Example, NOW, at};
-use crate::{Calendar, CalendarEffect, CalendarWritten};
+use crate::{Calendar, CalendarEffect, CalendarWritten, Freeze};
 
 impl Example for Calendar {
     fn example() -> Calendar {
@@ -36,6 +36,24 @@ impl Example for CalendarWritten {
             }],
             updated_jobs: vec!["daily-report".to_owned()],
             failed_jobs: Vec::new(),
+        }
+    }
+}
+
+impl Example for Freeze {
+    fn example() -> Freeze {
+        Freeze {
+            id: "0195d5c8-1a40-8f01-9c3e-5a2b7d9e4f77".to_owned(),
+            from: at("2027-03-19T17:00:00Z"),
+            until: at("2027-03-22T07:00:00Z"),
+            in_force: false,
+            reason: "Release weekend".to_owned(),
+            label: Some("team=sales".to_owned()),
+            except: vec!["nightly-backup".to_owned()],
+            created_by: ACTOR.to_owned(),
+            created_at: at(NOW),
+            ended_at: None,
+            ended_by: None,
         }
     }
 }
