@@ -162,7 +162,7 @@ impl Definition {
     pub fn with_calendars(self, current: &[Arc<Calendar>]) -> Result<Definition, Invalid> {
         let policies = self.policies.with_calendars(current)?;
         let spec = self.spec.map(|spec| spec.with_calendars(&policies.calendars));
-        Ok(Definition { policies, spec, ..self })
+        Ok(Definition { spec, policies, ..self })
     }
 
     /// Whether every calendar that it names has the days of this list.

@@ -50,11 +50,7 @@ pub(crate) fn request(name: &str) -> Value {
         "TryTargetRequest" => json!({ "payload": { "format": "pdf" } }),
         "ProblemAcknowledge" => json!({ "reason": "The mail server is down" }),
         "ProblemMute" => json!({ "reason": "The mail server is replaced", "until": "2027-03-16T06:00:00Z" }),
-        "CalendarInput" => json!({
-            "timezone": "Europe/Berlin",
-            "dates": ["2027-03-26..2027-03-29 Easter", "*-12-25 Christmas"],
-            "reason": "The holidays of 2027",
-        }),
+        "CalendarInput" => json!({ "timezone": "Europe/Berlin", "dates": ["*-12-25 Christmas"], "weekly": ["sun"] }),
         "FreezeInput" => json!({
             "from": "2027-03-19T18:00:00",
             "until": "2027-03-22T08:00:00",

@@ -89,7 +89,7 @@ pub struct Freeze {
     pub until: Timestamp,
     /// Whether it is in force now.
     pub in_force: bool,
-    /// Why.
+    /// The reason, which is shown with it.
     pub reason: String,
     /// Only jobs with this label, as `name=value` or `name`; null for all jobs.
     pub label: Option<String>,

@@ -67,13 +67,12 @@ impl Spec {
         let Some(filter) = self.filter() else { return self.count_any(after, until) };
         let (mut after, mut total) = (after, 0);
         while let Some(slot) = self.any_after(after).filter(|slot| *slot <= until) {
-            let end = match filter.excluded_until(floor(slot)) {
-                Some(end) => last_before(end),
-                None => {
-                    let end = last_before(filter.allowed_until(floor(slot)));
-                    total += self.count_any(after, end.map_or(until, |end| end.min(until)));
-                    end
-                }
+            let end = if let Some(end) = filter.excluded_until(floor(slot)) {
+                last_before(end)
+            } else {
+                let end = last_before(filter.allowed_until(floor(slot)));
+                total += self.count_any(after, end.map_or(until, |end| end.min(until)));
+                end
             };
             match end {
                 Some(end) => after = end,

@@ -168,9 +168,7 @@ impl Due {
             },
         }
     }
-}
 
-impl Due {
     /// The schedule that decides: that of the org for the timer of an org. `None` if it cannot be read.
     fn spec(&self) -> Option<Spec> {
         match (&self.org, &self.timer.org) {
