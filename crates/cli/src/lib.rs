@@ -6,6 +6,7 @@
 
 pub(crate) mod api;
 pub(crate) mod audit;
+mod calendars;
 pub mod clock;
 pub(crate) mod completions;
 mod confirm;
@@ -14,6 +15,7 @@ mod context;
 pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
+mod freeze;
 pub(crate) mod healthcheck;
 pub(crate) mod import;
 mod init;
@@ -81,6 +83,12 @@ enum Commands {
     /// Manage orgs, each with its own time zone; lists them without a subcommand
     #[command(before_help = orgs::EXAMPLES)]
     Orgs(Box<orgs::OrgsArgs>),
+    /// Manage calendars of days on which jobs do not fire; lists them without a subcommand
+    #[command(before_help = calendars::EXAMPLES)]
+    Calendars(calendars::CalendarsArgs),
+    /// Announce times in which schedules do not fire; lists them without a subcommand
+    #[command(before_help = freeze::EXAMPLES)]
+    Freeze(freeze::FreezeArgs),
     /// Import jobs from other schedulers
     #[command(before_help = import::EXAMPLES, arg_required_else_help = true)]
     Import {
@@ -327,6 +335,8 @@ impl Command {
             Commands::Jobs(args) => jobs::run(args, program, now, output),
             Commands::Runs(args) => runs::run(args, now, output),
             Commands::Orgs(args) => orgs::run(args, now, output),
+            Commands::Calendars(args) => calendars::run(args, now, output),
+            Commands::Freeze(args) => freeze::run(args, now, output),
             Commands::Import { command } => import::run(command, now, output),
             Commands::Next(args) => next::run(args, now, output),
             Commands::Simulate(args) => simulate::run(args, program, now, output),

@@ -19,6 +19,7 @@
 //! Calls must be awaited in a tokio runtime with its timer and I/O enabled.
 
 mod access;
+mod calendars;
 mod call;
 mod client;
 mod cluster;
@@ -38,6 +39,7 @@ pub use everbell_wire as wire;
 pub use reqwest::{Method, Url};
 
 pub use access::{Audit, Sessions, Tokens};
+pub use calendars::{Calendars, Freezes};
 pub use call::{Call, RawResponse, Response, WithJson};
 pub use client::{Client, ClientBuilder, DEFAULT_TIMEOUT};
 pub use cluster::{Cron, Instances, Targets};
@@ -51,9 +53,9 @@ pub use query::{
     AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, OrgQuery, ProblemQuery, RunQuery,
 };
 pub use request::{
-    BackfillRequest, BulkAction, BulkActionRequest, BulkFilter, CronPreviewRequest, MissedSlots, OrgInput,
-    OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest, ResumeRequest,
-    RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
+    BackfillRequest, BulkAction, BulkActionRequest, BulkFilter, CalendarInput, CronPreviewRequest, FreezeInput,
+    MissedSlots, OrgInput, OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest,
+    ResumeRequest, RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
 };
 pub use runs::Runs;
 

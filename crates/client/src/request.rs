@@ -1,7 +1,7 @@
 //! Bodies of requests, named as in the OpenAPI document. A member that is `None` is not sent.
 
 use everbell_wire::job::{ScheduleType, Source};
-use everbell_wire::policies::DstPolicy;
+use everbell_wire::policies::{CalendarPolicy, DstPolicy};
 use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
@@ -258,6 +258,49 @@ pub struct ProblemMute {
     pub until: Option<Timestamp>,
 }
 
+/// Creates a calendar, or replaces its days.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CalendarInput {
+    /// The IANA time zone whose days they are; that of the job or the org if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Days: `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25`, each with a name after it if you like.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dates: Vec<String>,
+    /// Days of every week, such as `sat`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weekly: Vec<String>,
+    /// The text of an iCalendar file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ics: Option<String>,
+    /// The reason, for the audit trail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Announces a freeze.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FreezeInput {
+    /// The first instant that may not fire; now if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// The first instant that may fire again.
+    pub until: Timestamp,
+    /// The IANA time zone of times without an offset; these times need none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timezone: Option<String>,
+    /// Why, which is shown with the freeze.
+    pub reason: String,
+    /// Only jobs with this label, as `name=value` or `name`; all jobs if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The keys of jobs that fire all the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
+}
+
 /// Creates a token.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -295,6 +338,9 @@ pub struct CronPreviewRequest {
     /// How changes to and from daylight saving time are treated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dst: Option<DstPolicy>,
+    /// Calendars that limit the days.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calendar: Option<CalendarPolicy>,
 }
 
 /// Runs a target once, without a job.

@@ -3,26 +3,29 @@
 //! A store reads [`JobView`] under a lock, calls one of these functions, and commits the [`JobChange`] in the same
 //! transaction. So a pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
 
-mod backfills;
+mod calendars;
 mod declared;
+mod runs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::calendar::Calendar;
 use crate::ids::{Invalid, JobId, Target};
 use crate::job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer};
 use crate::json::Json;
 use crate::org::{self, OrgFacts, OrgTask};
-use crate::plan::{self, Missed, Plan, PlanContext, RunNow};
+use crate::plan::{self, Missed, Plan, PlanContext};
 use crate::policy::Policies;
 use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::{Spec, When};
 
-pub use backfills::{backfill, cancel_runs};
+pub use calendars::follow_calendars;
 pub use declared::{record_declaration, restore_declaration};
+pub use runs::{backfill, cancel_runs, expect_pending_room, for_all_orgs, run_now};
 
 /// A job as it is, read under a lock.
 #[derive(Clone, Debug)]
@@ -43,7 +46,7 @@ pub struct JobView {
 impl JobView {
     /// Returns the context that a plan needs besides the job and its timer.
     fn seen<'a>(&'a self, org_spec: Option<&'a Spec>) -> PlanContext<'a> {
-        PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec }
+        PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec, frozen: &[] }
     }
 
     /// The schedule of the org that is asked about.
@@ -268,6 +271,8 @@ pub struct Edit {
     pub source: Option<Source>,
     /// One timer instead of one for each org, or the other way round.
     pub scope: Option<Scope>,
+    /// The current calendars. The next version gets the days of those that it names.
+    pub calendars: Vec<Arc<Calendar>>,
 }
 
 /// Retires this version and makes the next one. Its slots begin now, so an edit never fires retroactively, and what
@@ -282,7 +287,8 @@ pub fn new_version(
 ) -> Result<JobChange, Invalid> {
     let state = view.job.state.retired(by, now)?;
     let old = view.job();
-    let spec = edit.spec.map_or_else(|| old.spec.clone(), Ok);
+    let policies = edit.policies.unwrap_or_else(|| old.policies.clone()).with_calendars(&edit.calendars)?;
+    let spec = edit.spec.map_or_else(|| old.spec.clone(), Ok).map(|spec| spec.with_calendars(&policies.calendars));
     let stays_one_time = matches!(&spec, Ok(spec) if matches!(spec.when(), When::Once(_)));
     let definition = Definition {
         id,
@@ -291,7 +297,7 @@ pub fn new_version(
         target: edit.target.unwrap_or_else(|| old.target.clone()),
         payload: edit.payload.unwrap_or_else(|| old.payload.clone()),
         spec,
-        policies: edit.policies.unwrap_or_else(|| old.policies.clone()),
+        policies,
         scope: edit.scope.unwrap_or(old.scope),
         description: edit.description.unwrap_or_else(|| old.description.clone()),
         labels: edit.labels.unwrap_or_else(|| old.labels.clone()),
@@ -352,39 +358,6 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
     let spec = view.org_spec()?;
     let plan = plan::skip_next(view.job(), &view.timer, &view.seen(spec.as_ref()), count, by, now)?;
     Ok(JobChange { state: touched(view, by, now), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
-}
-
-/// Refuses `more` runs for a job, or for an org of a job, that would then have more than `limit` that are pending or running.
-pub fn expect_pending_room(view: &JobView, more: usize, limit: u32) -> Result<(), Invalid> {
-    let active = view.active.len();
-    if active.saturating_add(more) <= limit as usize {
-        return Ok(());
-    }
-    Err(Invalid::too_many_pending(active, more, limit))
-}
-
-/// Enqueues a run at once. A paused job may be run by hand; a retired one not.
-pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<JobChange, Invalid> {
-    view.expect_living()?;
-    view.expect_one_or_all()?;
-    let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
-}
-
-/// Starts a task for every org, in small steps: a run by hand, a backfill, or a rebuild of the timers.
-pub fn for_all_orgs(view: &JobView, task: OrgTask) -> Result<JobChange, Invalid> {
-    view.expect_living()?;
-    if !view.is_of_all_orgs() {
-        return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));
-    }
-    let plan = Plan::nothing(&view.timer);
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_task: Some(task),
-        pending: PendingRuns::Leave,
-    })
 }
 
 fn touched(view: &JobView, by: &str, now: Timestamp) -> JobState {

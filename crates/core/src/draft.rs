@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::calendar::CalendarRules;
 use crate::change::Edit;
 use crate::cron::{Dst, Expression, ParseError};
 use crate::spec::When;
@@ -34,6 +35,8 @@ pub struct Draft {
     pub policies: PolicyValues,
     /// The key of the job that must have succeeded, and how recently.
     pub depends_on: Option<(String, Duration)>,
+    /// The names of calendars to exclude, and of those that the job is limited to; those of `policies` if absent.
+    pub calendars: Option<(Vec<String>, Vec<String>)>,
     /// The behavior when clocks change.
     pub dst: Dst,
     /// No slot before this.
@@ -108,6 +111,7 @@ impl Draft {
             payload: None,
             policies: PolicyValues::default(),
             depends_on: None,
+            calendars: None,
             dst: Dst::default(),
             start_at: None,
             end_at: None,
@@ -138,7 +142,7 @@ impl Draft {
             target: Some(definition.target.to_string()),
             timezone: Some(timezone),
             payload: Some(Ok(definition.payload.as_str().to_owned())),
-            // With its dependency.
+            // With its dependency and its calendars.
             policies: (*definition.policies).clone(),
             depends_on: None,
             dst: definition.dst(),
@@ -213,6 +217,7 @@ impl Draft {
             labels: Some(self.labels.clone()),
             source: None,
             scope: Some(self.scope),
+            calendars: Vec::new(),
         })
     }
 
@@ -288,6 +293,13 @@ impl Draft {
             // Its time is checked with any key, so that it is not forgotten when the key is bad.
             let job_key = problems.note(key).or_else(|| JobKey::new("any").ok());
             values.depends_on = job_key.map(|job_key| Dependency { job_key, within: *within });
+        }
+        if let Some((exclude, only)) = &self.calendars {
+            values.calendars = problems.all(CalendarRules::from_names(exclude, only)).unwrap_or_default();
+        }
+        if !values.calendars.is_empty() && matches!(self.timing, Timing::Once(_)) {
+            let reason = "a one-time job names its time, so no calendar can exclude it";
+            problems.0.push(Invalid::new("policies.calendar", reason));
         }
         let policies = problems.all(Policies::new(values));
         policies.filter(|_| problems.0.is_empty()).ok_or(problems.0)

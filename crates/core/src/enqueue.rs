@@ -169,12 +169,17 @@ pub fn expect_bounded(jobs: usize) -> Result<(), Invalid> {
 /// Refuses jobs that cannot be created together: too many, or with a predecessor or timers of orgs.
 pub fn expect_plain(jobs: &[NewJob]) -> Result<(), Invalid> {
     expect_bounded(jobs.len())?;
-    let is_plain =
-        |job: &NewJob| job.timer.is_some() && job.definition.supersedes.is_none() && job.definition.version == 1;
+    let is_plain = |job: &NewJob| {
+        let Definition { supersedes, version, policies, .. } = &*job.definition;
+        job.timer.is_some() && supersedes.is_none() && *version == 1 && policies.calendars.is_empty()
+    };
     match jobs.iter().find(|job| !is_plain(job)) {
         None => Ok(()),
         Some(job) => {
-            let reason = format!("job `{}` must be the first version of its key, with one timer", job.definition.key);
+            let reason = format!(
+                "job `{}` must be the first version of its key, with one timer and without calendars",
+                job.definition.key
+            );
             Err(Invalid::new("jobKey", reason))
         }
     }

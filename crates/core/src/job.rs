@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
+use crate::calendar::Calendar;
 use crate::cron::Dst;
 use crate::declaration::Declaration;
 use crate::ids::{Invalid, JobId, JobKey, OrgId, Target};
@@ -155,6 +156,21 @@ impl Definition {
             part(value);
         }
         hash.finalize().into()
+    }
+
+    /// The definition with the days of the current calendars. A calendar that is not there is refused.
+    pub fn with_calendars(self, current: &[Arc<Calendar>]) -> Result<Definition, Invalid> {
+        let policies = self.policies.with_calendars(current)?;
+        let spec = self.spec.map(|spec| spec.with_calendars(&policies.calendars));
+        Ok(Definition { spec, policies, ..self })
+    }
+
+    /// Whether every calendar that it names has the days of this list.
+    pub fn is_current(&self, calendars: &[Arc<Calendar>]) -> bool {
+        let is_current = |own: &Arc<Calendar>| {
+            calendars.iter().any(|current| (current.name(), current.version()) == (own.name(), own.version()))
+        };
+        self.policies.calendars.all().all(is_current)
     }
 
     /// Adds the trace of its creator, unless it has one. A recurring job stays without.

@@ -41,6 +41,7 @@
 
 mod zone;
 
+pub mod calendar;
 pub mod cron;
 mod spec;
 
@@ -60,6 +61,7 @@ mod trace_context;
 pub mod alert;
 pub mod change;
 pub mod enqueue;
+pub mod freeze;
 mod jitter;
 pub mod org;
 pub mod places;
@@ -89,6 +91,6 @@ pub use policy::{
 };
 pub use release::{ALIVE_FOR, Release, ReleaseId, ReleaseStatus, Releases, SEEN_EVERY};
 pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
-pub use spec::{Spec, SpecError, When};
+pub use spec::{ExcludedSlots, Spec, SpecError, When};
 pub use trace_context::TraceContext;
 pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

@@ -387,6 +387,10 @@ pub enum GapReason {
     Expired,
     /// The schedule could not be read.
     Errored,
+    /// A calendar of the job excludes the day.
+    Excluded,
+    /// A freeze was in force.
+    Frozen,
 }
 words!(GapReason {
     Missed = "missed",
@@ -395,4 +399,6 @@ words!(GapReason {
     DstGap = "dst_gap",
     Expired = "expired",
     Errored = "errored",
+    Excluded = "excluded",
+    Frozen = "frozen",
 });

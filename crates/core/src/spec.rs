@@ -1,11 +1,18 @@
 //! [`Spec`]: when a job fires. The one place that answers "which slots exist?".
 
+mod filtered;
+
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::calendar::CalendarRules;
 use crate::cron::{Dst, DstFold, Expression, Kind, Slots, Warning, dst_notes};
+use crate::freeze::FrozenSpan;
 use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
+
+pub use filtered::ExcludedSlots;
 
 /// The schedule of a job: an expression in a zone, or one time; with optional bounds.
 ///
@@ -32,6 +39,10 @@ pub struct Spec {
     dst: Dst,
     start_at: Option<Timestamp>,
     end_at: Option<Timestamp>,
+    /// Days without slots; `None` without calendars.
+    calendars: Option<Arc<CalendarRules>>,
+    /// Seconds without slots, in order; `None` without freezes.
+    frozen: Option<Arc<[(i64, i64)]>>,
 }
 
 /// The three kinds of schedules.
@@ -68,7 +79,8 @@ impl Spec {
         } else {
             When::Cron(expression)
         };
-        Spec { when, zone, dst: Dst::default(), start_at: None, end_at: None }
+        let dst = Dst::default();
+        Spec { when, zone, dst, start_at: None, end_at: None, calendars: None, frozen: None }
     }
 
     /// Creates a one-time schedule, to the millisecond, which is the precision of a run id. The zone only affects how
@@ -76,7 +88,8 @@ impl Spec {
     pub fn once(at: Timestamp, zone: Zone) -> Result<Spec, SpecError> {
         check_range("runAt", at)?;
         let at = Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
-        Ok(Spec { when: When::Once(at), zone, dst: Dst::default(), start_at: None, end_at: None })
+        let dst = Dst::default();
+        Ok(Spec { when: When::Once(at), zone, dst, start_at: None, end_at: None, calendars: None, frozen: None })
     }
 
     /// With another rule for daylight saving.
@@ -105,6 +118,21 @@ impl Spec {
         self.start_at = start_at;
         self.end_at = end_at;
         Ok(self)
+    }
+
+    /// With slots only on the days that these calendars allow.
+    #[must_use]
+    pub fn with_calendars(self, rules: &CalendarRules) -> Spec {
+        let calendars = (!rules.is_empty()).then(|| Arc::new(rules.clone()));
+        Spec { calendars, ..self }
+    }
+
+    /// Without slots in these times.
+    #[must_use]
+    pub(crate) fn without(self, frozen: &[FrozenSpan]) -> Spec {
+        let seconds = |span: &FrozenSpan| (ceil(span.from), ceil(span.until));
+        let frozen = (!frozen.is_empty()).then(|| frozen.iter().map(seconds).collect());
+        Spec { frozen, ..self }
     }
 
     /// Returns the kind of the schedule.
@@ -154,8 +182,8 @@ impl Spec {
         Spec { when, ..self.clone() }
     }
 
-    /// The first slot after `t`.
-    pub fn next_after(&self, t: Timestamp) -> Option<Timestamp> {
+    /// The first slot after `t`, whatever calendars say.
+    fn any_after(&self, t: Timestamp) -> Option<Timestamp> {
         let slot = match &self.when {
             When::Once(at) => Some(*at).filter(|at| *at > t),
             When::Cron(_) | When::Every { .. } => {
@@ -166,8 +194,8 @@ impl Spec {
         slot.filter(|slot| self.in_bounds(*slot))
     }
 
-    /// The last slot at or before `t`: the latest missed one, without walking through the others.
-    pub fn prev_at_or_before(&self, t: Timestamp) -> Option<Timestamp> {
+    /// The last slot at or before `t`, whatever calendars say.
+    fn any_at_or_before(&self, t: Timestamp) -> Option<Timestamp> {
         let slot = match &self.when {
             When::Once(at) => Some(*at).filter(|at| *at <= t),
             When::Cron(_) | When::Every { .. } => {
@@ -200,8 +228,8 @@ impl Spec {
         std::iter::successors(self.next_after(t), |slot| self.next_after(*slot))
     }
 
-    /// How many slots lie in `(after, until]`, by arithmetic.
-    pub fn count_between(&self, after: Timestamp, until: Timestamp) -> u64 {
+    /// How many slots lie in `(after, until]`, whatever calendars say.
+    fn count_any(&self, after: Timestamp, until: Timestamp) -> u64 {
         if until <= after {
             return 0;
         }
@@ -224,8 +252,8 @@ impl Spec {
     /// [`crate::cron::DstGap::Skip`].
     pub fn dst_skipped_between(&self, after: Timestamp, until: Timestamp) -> Vec<Timestamp> {
         let (from, until) = self.clip(after, until);
-        self.cron_slots()
-            .map_or_else(Vec::new, |slots| slots.skipped(from, until).into_iter().map(zone::instant).collect())
+        let skipped = self.cron_slots().map_or_else(Vec::new, |slots| slots.skipped(from, until));
+        skipped.into_iter().filter(|second| self.is_allowed(*second)).map(zone::instant).collect()
     }
 
     /// Returns warnings: the expression's own, and those about DST changes in the year after `from`.

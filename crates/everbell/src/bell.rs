@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::build_error::BuildError;
 use crate::builder::Builder;
-use crate::client::{Context, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
+use crate::client::{Calendars, Context, Freezes, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{EventStream, Events};
@@ -133,6 +133,16 @@ impl Everbell {
     /// Lists and changes orgs: tenants, for each of whom a job fires at the org's own local time.
     pub fn orgs(&self) -> Orgs {
         Orgs::new(Context::new(&self.parts))
+    }
+
+    /// Lists and changes calendars: named sets of days on which jobs fire, or do not.
+    pub fn calendars(&self) -> Calendars {
+        Calendars::new(Context::new(&self.parts))
+    }
+
+    /// Lists, announces and ends freezes: times in which schedules do not fire.
+    pub fn freezes(&self) -> Freezes {
+        Freezes::new(Context::new(&self.parts))
     }
 
     /// Returns the targets that live instances serve, and the jobs whose target no live instance serves.

@@ -1,8 +1,10 @@
 //! [`Schedule`]: a job as a program declares it. Only data: nothing is checked before it becomes a definition, and then
 //! every problem is reported at once.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::calendar::Calendar;
 use everbell_core::change::Edit;
 use everbell_core::cron::{DstFold, DstGap};
 use everbell_core::{
@@ -246,6 +248,27 @@ impl Schedule {
     pub fn depends_on(mut self, key: impl Into<String>, within: Duration) -> Schedule {
         self.0.depends_on = Some((key.into(), within));
         self
+    }
+
+    /// Does not fire on days of this calendar. Several may be named; they win over [`Schedule::only`]. The calendar has to
+    /// exist: see [`Everbell::calendars`](crate::Everbell::calendars).
+    #[must_use]
+    pub fn exclude(mut self, calendar: impl Into<String>) -> Schedule {
+        self.calendar_names().0.push(calendar.into());
+        self
+    }
+
+    /// Fires only on days of this calendar, or of another one that is named so.
+    #[must_use]
+    pub fn only(mut self, calendar: impl Into<String>) -> Schedule {
+        self.calendar_names().1.push(calendar.into());
+        self
+    }
+
+    fn calendar_names(&mut self) -> &mut (Vec<String>, Vec<String>) {
+        let rules = &self.0.policies.calendars;
+        let names = |all: &[Arc<Calendar>]| all.iter().map(|calendar| calendar.name().to_string()).collect();
+        self.0.calendars.get_or_insert_with(|| (names(&rules.exclude), names(&rules.only)))
     }
 
     /// Sets how local times are treated that do not exist when clocks go forward: default [`DstGap::Shift`].

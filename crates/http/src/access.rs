@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use everbell::{Everbell, Jobs, Orgs, Runs, StoreResult};
+use everbell::{Calendars, Everbell, Jobs, Orgs, Runs, StoreResult};
 use everbell_core::store::{AuditEntry, Origin};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -158,6 +158,11 @@ impl Actor {
     /// Returns the runs client of the actor.
     pub fn runs(&self, bell: &Everbell) -> Runs {
         bell.runs().by(&self.name).with_origin(self.origin.clone())
+    }
+
+    /// Returns the calendars client of the actor.
+    pub fn calendars(&self, bell: &Everbell) -> Calendars {
+        bell.calendars().by(&self.name).with_origin(self.origin.clone())
     }
 
     /// Returns the orgs client of the actor.

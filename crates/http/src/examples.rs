@@ -50,6 +50,15 @@ pub(crate) fn request(name: &str) -> Value {
         "TryTargetRequest" => json!({ "payload": { "format": "pdf" } }),
         "ProblemAcknowledge" => json!({ "reason": "The mail server is down" }),
         "ProblemMute" => json!({ "reason": "The mail server is replaced", "until": "2027-03-16T06:00:00Z" }),
+        "CalendarInput" => json!({ "timezone": "Europe/Berlin", "dates": ["*-12-25 Christmas"], "weekly": ["sun"] }),
+        "FreezeInput" => json!({
+            "from": "2027-03-19T18:00:00",
+            "until": "2027-03-22T08:00:00",
+            "timezone": "Europe/Berlin",
+            "reason": "Release weekend",
+            "label": "team=sales",
+            "except": ["nightly-backup"],
+        }),
         "TokenCreate" => json!({ "name": "ci", "role": "operator", "expiresAt": "2028-01-01T00:00:00Z" }),
         "ScheduleCreate" => json!({
             "name": "daily-report",

@@ -10,6 +10,7 @@ pub mod api;
 mod app;
 pub mod audit_entry;
 pub mod body;
+mod calendar_routes;
 pub mod convert;
 mod denial_counter;
 pub mod denials;
@@ -82,6 +83,7 @@ pub fn mounted_routes() -> Vec<Route> {
         org_routes(),
         notify_routes(),
         reload_routes(),
+        calendar_routes::calendar_routes(),
         other_routes(),
     ]
     .concat()

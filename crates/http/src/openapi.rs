@@ -199,7 +199,7 @@ fn describe(operation: &mut Value, route: &Route, routes: &[(&str, Route)]) {
 }
 
 /// The sections of the documentation, in this order.
-const TAGS: [(&str, &str); 17] = [
+const TAGS: [(&str, &str); 19] = [
     ("jobs", "Create, change and inspect jobs: what runs, and when."),
     ("runs", "List, cancel and repeat runs."),
     ("orgs", "Manage orgs, for which jobs fire in their own time zones."),
@@ -209,6 +209,8 @@ const TAGS: [(&str, &str); 17] = [
     ("templates", "List cron expressions to start from."),
     ("targets", "List and try the targets that jobs run."),
     ("events", "Follow events as they happen."),
+    ("calendars", "Manage calendars of days on which jobs fire, or do not."),
+    ("freezes", "Announce times in which schedules do not fire."),
     ("audit", "List who did what."),
     ("instances", "List and drain the instances of the cluster."),
     ("tokens", "Manage access tokens."),

@@ -23,6 +23,10 @@ words!(
         Expired = "expired",
         /// The schedule could not be read.
         Errored = "errored",
+        /// A calendar of the job excludes the day.
+        Excluded = "excluded",
+        /// A freeze was in force.
+        Frozen = "frozen",
     }
 );
 
@@ -43,6 +47,8 @@ words!(
         Errored = "errored",
         /// The job does not fire at this time.
         NoSlot = "no_slot",
+        /// A calendar of the job excludes the day.
+        Excluded = "excluded",
         /// The job did not exist.
         BeforeCreation = "before_creation",
         /// Its history was pruned.

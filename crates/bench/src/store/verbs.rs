@@ -59,7 +59,7 @@ where
 pub(super) async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
     let targets = [Target::new("noop")?];
     let decide = |due: &Due, now: Timestamp| {
-        let seen = PlanContext { active: &due.active, upstream_succeeded_at: None, org_spec: None };
+        let seen = PlanContext { active: &due.active, upstream_succeeded_at: None, org_spec: None, frozen: &[] };
         plan::plan(&due.job, &due.timer, &seen, now)
     };
     let mut total = 0;

@@ -69,7 +69,7 @@ pub(crate) struct GapsArgs {
     #[arg(value_name = "JOB")]
     job: String,
     /// Only gaps for this reason.
-    #[arg(long, value_name = "REASON", value_parser = ["missed", "coalesced", "paused", "dst_gap", "expired", "errored"])]
+    #[arg(long, value_name = "REASON", value_parser = ["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen"])]
     reason: Option<String>,
     /// Only gaps of this org.
     #[arg(long, value_name = "ORG")]

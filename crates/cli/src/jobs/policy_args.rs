@@ -1,7 +1,7 @@
 //! [`PolicyArgs`]: a flag for every policy of a job.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use everbell_wire::JobBody;
 use everbell_wire::form::{iso, parse_span};
 use everbell_wire::policies::{Flag, FlagValue, POLICIES, Policy, PolicyKind};
@@ -29,9 +29,12 @@ impl FromArgMatches for PolicyArgs {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         for (policy, flag) in flags() {
-            if let Some(value) = matches.get_one::<Value>(flag.name) {
-                self.0.push((policy.flag_sets(), value.clone()));
-            }
+            let Some(values) = matches.get_many::<Value>(flag.name) else { continue };
+            let value = match policy.kind {
+                PolicyKind::Names => Value::Array(values.flat_map(|list| list.as_array().cloned()).flatten().collect()),
+                _ => values.last().cloned().unwrap_or_default(),
+            };
+            self.0.push((policy.flag_sets(), value));
         }
         Ok(())
     }
@@ -73,11 +76,19 @@ fn arg(policy: &Policy, flag: Flag) -> Arg {
         }
         (_, PolicyKind::Words(_)) => ("RULE", PossibleValuesParser::new(policy.words()).map(Value::from).into()),
         (_, PolicyKind::Duration) => ("DURATION", ValueParser::new(|text: &str| span(text).map(Value::from))),
+        (_, PolicyKind::Names) => ("NAMES", ValueParser::new(names)),
         (_, PolicyKind::JobKey) => ("KEY", ValueParser::new(|text: &str| Ok::<_, String>(Value::from(text)))),
     };
     let negative = matches!(policy.kind, PolicyKind::Number { min: ..0, .. });
     let arg = Arg::new(flag.name).long(flag.name).help(flag.help).help_heading(flag.heading);
-    arg.value_name(name).value_parser(parser).allow_negative_numbers(negative)
+    let action = if matches!(policy.kind, PolicyKind::Names) { ArgAction::Append } else { ArgAction::Set };
+    arg.value_name(name).value_parser(parser).allow_negative_numbers(negative).action(action)
+}
+
+/// `a,b` as a list.
+fn names(text: &str) -> Result<Value, String> {
+    let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names.is_empty() { Err("name at least one calendar".to_owned()) } else { Ok(json!(names)) }
 }
 
 pub(super) fn span(text: &str) -> Result<String, String> {
@@ -109,6 +120,8 @@ mod tests {
                         \"overlap\":\"queue\",\"retry\":{\"maxAttempts\":1},\"timeout\":\"PT1M30S\"}}";
         assert_eq!(body(&words).as_deref(), Ok(expected));
         assert_eq!(body(&[]).as_deref(), Ok("{}"));
+        let expected = "{\"policies\":{\"calendar\":{\"exclude\":[\"a\",\"b\",\"c\"],\"only\":[\"d\"]}}}";
+        assert_eq!(body(&["--exclude", "a,b", "--exclude=c", "--only", "d"]).as_deref(), Ok(expected));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Changes of jobs that a program or a configuration file declares.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
-use super::{JobChange, JobView, NewJob, PendingRuns, new_version, touched};
+use super::{Edit, JobChange, JobView, NewJob, PendingRuns, new_version, touched};
+use crate::calendar::Calendar;
 use crate::declaration::Declaration;
 use crate::draft::Draft;
 use crate::ids::{Invalid, JobId};
@@ -42,10 +45,11 @@ pub fn record_declaration(
 }
 
 /// Makes the next version of a job that was edited, with the content that its declaration has. `declared` is the version
-/// that the last sync wrote.
+/// that the last sync wrote, and `calendars` are the current ones.
 pub fn restore_declaration(
     view: &JobView,
     declared: &Definition,
+    calendars: &[Arc<Calendar>],
     id: JobId,
     by: &str,
     now: Timestamp,
@@ -69,6 +73,7 @@ pub fn restore_declaration(
         let first = problems.into_iter().next();
         first.unwrap_or_else(|| Invalid::new("declaration", "cannot be read any more"))
     })?;
+    let edit = Edit { calendars: calendars.to_vec(), ..edit };
     let declaration = declaration.at_version(view.job().version + 1);
     Ok(new_version(view, edit, id, false, by, now)?.declared(declaration))
 }

@@ -61,7 +61,7 @@ pub enum TimerChange {
 
 impl OrgView {
     pub(super) fn seen<'a>(&self, active: &'a [ActiveRun]) -> PlanContext<'a> {
-        PlanContext { active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None }
+        PlanContext { active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None, frozen: &[] }
     }
 
     /// Why the job cannot fire for the org by this plan, if that is news.

@@ -99,7 +99,8 @@ fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
         (TimerChange::Keep, None) | (TimerChange::Remove(_), _) => return lived,
     };
     // Assumes that active runs will have ended: the prediction is about days, not about overlaps.
-    let seen = PlanContext { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None };
+    let seen =
+        PlanContext { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None, frozen: &[] };
     // Every wakening makes a fire or a gap, and gaps without a fire between them are few.
     for _ in 0..count * 4 {
         let Some(at) = timer.next_run_at.filter(|_| lived.fires.len() < count) else { break };

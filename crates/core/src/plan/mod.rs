@@ -14,8 +14,10 @@
 //! `operator` decides what operators do to a schedule, and `succession` how a version ends, with the same parts.
 
 mod backfill;
+mod frozen;
 mod operator;
 mod overlap;
+mod skips;
 mod succession;
 
 use std::time::Duration;
@@ -28,6 +30,7 @@ pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_now, ski
 use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
 
+use crate::freeze::FrozenSpan;
 use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
@@ -48,6 +51,8 @@ pub struct PlanContext<'a> {
     pub upstream_succeeded_at: Option<Timestamp>,
     /// The schedule of the timer's org, where it has its own.
     pub org_spec: Option<&'a Spec>,
+    /// The times in which freezes keep the job from firing, in order.
+    pub frozen: &'a [FrozenSpan],
 }
 
 /// A decision about a timer, to be written in one transaction.
@@ -99,6 +104,9 @@ pub fn plan(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, now: Timest
             return Plan { error: Some(reason), ..Plan::nothing(&timer) };
         }
     };
+    if !seen.frozen.is_empty() {
+        return frozen::plan(job, spec, timer, seen, now, next_run_at);
+    }
     let mut planner = Planner::new(job, spec, timer, seen, now);
     if let Some(slot) = timer.rescheduled_from {
         planner.rescheduled(slot, next_run_at);
@@ -118,14 +126,16 @@ fn effective_spec<'a>(job: &'a Definition, seen: &PlanContext<'a>) -> Result<&'a
 struct Planner<'a> {
     job: &'a Definition,
     spec: &'a Spec,
+    /// The schedule as if there were no freeze.
+    base: &'a Spec,
     org: Option<&'a OrgId>,
     seen: &'a PlanContext<'a>,
     overlaps: Overlaps,
     now: Timestamp,
     /// Every slot up to here has its outcome.
     mark: Timestamp,
-    /// Every skipped DST gap up to here is accounted for.
-    dst_mark: Timestamp,
+    /// Every skipped DST gap and every excluded slot up to here is accounted for.
+    skip_mark: Timestamp,
     last_local_date: Option<Date>,
     runs: Vec<NewRun>,
     gaps: Vec<Gap>,
@@ -147,12 +157,13 @@ impl<'a> Planner<'a> {
         Planner {
             job,
             spec,
+            base: spec,
             org: timer.org.as_ref(),
             seen,
             overlaps: Overlaps::new(&job.policies, seen.active),
             now,
             mark: timer.last_slot_at,
-            dst_mark: timer.last_slot_at,
+            skip_mark: timer.last_slot_at,
             last_local_date: timer.last_local_date,
             runs: Vec::new(),
             gaps: Vec::new(),
@@ -240,7 +251,7 @@ impl<'a> Planner<'a> {
     fn fire(&mut self, fire: Fire) {
         let Fire { slot, scheduled_at, catch_up, folded, patient } = fire;
         let local_date = self.org.map(|_| org::local_date(self.spec, slot));
-        self.skip_dst_gaps(slot);
+        self.account_for_skips(slot);
         self.mark = self.mark.max(slot);
         if org::already_ran(self.spec, self.last_local_date, local_date) {
             self.gaps.push(gap_of(slot, GapReason::Coalesced));
@@ -283,7 +294,7 @@ impl<'a> Planner<'a> {
     /// Accounts for every slot after the mark and up to `until` with one gap.
     fn gap_until(&mut self, until: Timestamp, reason: GapReason) {
         let slots = self.spec.count_between(self.mark, until);
-        self.skip_dst_gaps(until);
+        self.account_for_skips(until);
         if slots > 0
             && let Some(first_slot_at) = self.spec.next_after(self.mark)
             && let Some(last_slot_at) = self.spec.prev_at_or_before(until)
@@ -291,14 +302,6 @@ impl<'a> Planner<'a> {
             self.gaps.push(Gap { first_slot_at, last_slot_at, slots, reason, actor: None });
             self.mark = last_slot_at;
         }
-    }
-
-    /// Accounts for the local times up to `until` that a DST gap left out and the job wants skipped.
-    fn skip_dst_gaps(&mut self, until: Timestamp) {
-        for at in self.spec.dst_skipped_between(self.dst_mark, until) {
-            self.gaps.push(gap_of(at, GapReason::DstGap));
-        }
-        self.dst_mark = self.dst_mark.max(until);
     }
 
     /// The last slot whose fire time has come. Jitter can only delay the very last one past now.
@@ -337,10 +340,8 @@ impl<'a> Planner<'a> {
         let mut planner = self;
         let one_time = matches!(planner.spec.when(), When::Once(_));
         let next_slot = planner.spec.next_after(planner.mark);
-        // What a DST gap left out before the next slot has no slot behind it that would account for it.
-        planner.skip_dst_gaps(next_slot.map_or(planner.now, just_before).min(planner.now));
-        let skipped = planner.gaps.iter().filter(|gap| gap.reason == GapReason::DstGap).map(|gap| gap.last_slot_at);
-        let mark = skipped.fold(planner.mark, Timestamp::max);
+        let mark = planner.skip_before(next_slot);
+        let next_slot = if planner.seen.frozen.is_empty() { next_slot } else { planner.base.next_after(mark) };
         let next_run_at = next_slot.map(|slot| planner.fire_at(slot));
         let (cancel, replaced) = planner.overlaps.finish();
         for run in &mut planner.runs {

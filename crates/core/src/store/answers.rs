@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::error::{StoreError, StoreResult};
 use super::requests::Cursor;
+use crate::freeze::FrozenSpan;
 use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::org::{self, OrgFacts};
@@ -144,13 +145,19 @@ pub struct Due {
     pub active: Vec<ActiveRun>,
     /// When the job that it depends on last succeeded.
     pub upstream_succeeded_at: Option<Timestamp>,
+    /// The times in which freezes keep the job from firing, in order.
+    pub frozen: Vec<FrozenSpan>,
 }
 
 impl Due {
     /// The first of the two decisions, with everything that was read for it.
     pub fn plan(&self, now: Timestamp) -> Plan {
-        let seen =
-            PlanContext { active: &self.active, upstream_succeeded_at: self.upstream_succeeded_at, org_spec: None };
+        let seen = PlanContext {
+            active: &self.active,
+            upstream_succeeded_at: self.upstream_succeeded_at,
+            org_spec: None,
+            frozen: &self.frozen,
+        };
         match (&self.org, &self.timer.org) {
             (Some(facts), _) => org::plan(&self.job, &self.timer, &seen, facts, now),
             (None, None) => plan::plan(&self.job, &self.timer, &seen, now),
@@ -161,9 +168,7 @@ impl Due {
             },
         }
     }
-}
 
-impl Due {
     /// The schedule that decides: that of the org for the timer of an org. `None` if it cannot be read.
     fn spec(&self) -> Option<Spec> {
         match (&self.org, &self.timer.org) {

@@ -21,6 +21,7 @@ mod interceptor;
 
 mod access_store;
 mod alert_store;
+mod calendar_store;
 mod cluster_store;
 mod job_store;
 mod org_store;
@@ -55,6 +56,9 @@ pub use answers::{
     Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use beat::{Beat, WorkSeen};
+pub use calendar_store::{
+    CalendarStore, FREEZE_RETENTION, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoredCalendar,
+};
 pub use cluster_store::ClusterStore;
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};
@@ -93,9 +97,15 @@ pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + 
 ///
 /// Every type that implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing
 /// else.
-pub trait Store: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + std::fmt::Debug {}
+pub trait Store:
+    JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + std::fmt::Debug
+{
+}
 
-impl<S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + std::fmt::Debug> Store for S {}
+impl<S> Store for S where
+    S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + std::fmt::Debug
+{
+}
 
 /// Resolves when a loop should look again: see [`ClusterStore::woken`].
 pub type Wakeup<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;

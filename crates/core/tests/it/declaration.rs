@@ -93,7 +93,8 @@ fn going_back_restores_the_content_and_keeps_the_record() {
     let job = edited(first.clone(), "5 * * * *");
     assert!(job.is_edited() && !first.is_edited());
     let id = JobId::new(at(20), [9; 10]);
-    let restore = |job: &Job, to: &Definition| change::restore_declaration(&view(job.clone()), to, id, "ana", at(20));
+    let restore =
+        |job: &Job, to: &Definition| change::restore_declaration(&view(job.clone()), to, &[], id, "ana", at(20));
     let next = restore(&job, &first.definition).unwrap().successor.unwrap();
     let next = Job { definition: next.definition, state: next.state };
     assert_eq!(next.definition.content_hash(), first.definition.content_hash());

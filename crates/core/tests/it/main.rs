@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
 mod alert;
+mod calendar;
 mod change;
 mod declaration;
 mod describe;

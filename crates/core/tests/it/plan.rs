@@ -26,7 +26,7 @@ fn decide(input: &str) -> String {
     let mark = time("mark").unwrap();
     let job = given::job(word("job").unwrap(), word("policies").unwrap_or(""), mark);
     let active = active(word("active").unwrap_or(""));
-    let seen = PlanContext { active: &active, upstream_succeeded_at: time("upstream"), org_spec: None };
+    let seen = PlanContext { active: &active, upstream_succeeded_at: time("upstream"), org_spec: None, frozen: &[] };
     let org = word("org").map(|org| OrgId::new(org).unwrap());
     let last_local_date = word("last-date").map(|date| date.parse().unwrap());
     let blank =

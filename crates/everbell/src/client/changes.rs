@@ -4,10 +4,11 @@ use std::fmt::Debug;
 use std::future::IntoFuture;
 use std::sync::Arc;
 
+use everbell_core::calendar::Calendar;
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::Missed;
-use everbell_core::store::{AuditEntry, Changed, DecideFn, JobRef, JobRow, StoreError, StoreResult};
-use everbell_core::{Definition, Invalid, JobId, OrgId, Pause, Target, Timer};
+use everbell_core::store::{AuditEntry, Changed, JobRef, JobRow, StoreError, StoreResult};
+use everbell_core::{Definition, Invalid, JobId, OrgId, Pause, Target};
 use everbell_store::AppConnection;
 use jiff::Timestamp;
 use serde_json::json;
@@ -16,8 +17,8 @@ use super::in_transaction::Reader;
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
-use super::trail::{Facts, facts, facts_of};
-use super::{Context, MAX_ATTEMPTS};
+use super::trail::before_and_after;
+use super::{Context, MAX_ATTEMPTS, current_calendars};
 use crate::bell::Parts;
 use crate::clock::BoxFuture;
 
@@ -43,7 +44,7 @@ struct Decided {
 pub trait Verb: Clone + Debug + Send + Sync + sealed::Decide + 'static {}
 
 mod sealed {
-    use super::{Invalid, JobChange, JobView, Target, Timestamp};
+    use super::{Arc, Calendar, Invalid, JobChange, JobView, Target, Timestamp};
 
     pub trait Decide {
         const ACTION: &'static str;
@@ -54,6 +55,12 @@ mod sealed {
         fn target(&self) -> Option<&Target> {
             None
         }
+
+        /// Whether it makes a new version, which gets the days of the current calendars.
+        const MAKES_VERSION: bool = false;
+
+        /// Takes the current calendars, if it makes a new version.
+        fn take_calendars(&mut self, _: Vec<Arc<Calendar>>) {}
     }
 }
 pub(super) use sealed::Decide;
@@ -71,12 +78,21 @@ impl<V: Verb> Change<V> {
     async fn commit(self) -> StoreResult<Changed> {
         let job = self.job.clone()?;
         for _ in 1..MAX_ATTEMPTS {
-            match self.attempt(&job).await {
+            match self.with_calendars().await?.attempt(&job).await {
                 Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
                 answer => return answer,
             }
         }
-        self.attempt(&job).await
+        self.with_calendars().await?.attempt(&job).await
+    }
+
+    /// The same change with the calendars as they are now. A version with other days is refused by the store.
+    async fn with_calendars(&self) -> StoreResult<Change<V>> {
+        let mut change = self.clone();
+        if V::MAKES_VERSION {
+            change.verb.take_calendars(current_calendars(&*self.jobs.context.parts.store).await?);
+        }
+        Ok(change)
     }
 
     /// Tries the change once. The audit entry says what changed, so the job is read first, and must not have changed
@@ -127,12 +143,12 @@ impl<V: Verb> Change<V> {
             return Err(Invalid::new("orgId", "a change for one org cannot be a part of a transaction").into());
         }
         for _ in 1..MAX_ATTEMPTS {
-            match self.attempt_in(&job, connection).await {
+            match self.with_calendars().await?.attempt_in(&job, connection).await {
                 Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
                 answer => return answer,
             }
         }
-        self.attempt_in(&job, connection).await
+        self.with_calendars().await?.attempt_in(&job, connection).await
     }
 
     async fn attempt_in<C: AppConnection>(&self, job: &JobRef, connection: &mut C) -> StoreResult<Changed> {
@@ -190,30 +206,6 @@ impl Parts {
         }
         self.targets.now().check_payload(&new.target, &new.payload, Some(new.key.as_str()))
     }
-}
-
-/// Returns the facts before and after a change, for the audit trail, of a job that is still as it was read.
-pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(Facts, Facts), Invalid> {
-    let planned = decide(&view_of(row))?;
-    let after = match &planned.successor {
-        Some(next) => facts(&next.definition, &next.state, next.next_run_at()),
-        None => facts(&row.job.definition, &planned.state, planned.plan.timer.next_run_at),
-    };
-    Ok((facts_of(row), after))
-}
-
-/// A job as it was read, without its active runs: they affect runs, never the job.
-fn view_of(row: &JobRow) -> JobView {
-    let definition = &row.job.definition;
-    let timer = row.timer.clone().unwrap_or_else(|| Timer {
-        job_id: definition.id,
-        org: None,
-        next_run_at: None,
-        last_slot_at: definition.created_at,
-        rescheduled_from: None,
-        last_local_date: None,
-    });
-    JobView { job: row.job.clone(), timer, org: None, active: Vec::new(), upstream_succeeded_at: None }
 }
 
 /// See [`Jobs::pause`].
@@ -290,6 +282,12 @@ impl Decide for Editing {
     fn target(&self) -> Option<&Target> {
         self.edit.target.as_ref()
     }
+
+    const MAKES_VERSION: bool = true;
+
+    fn take_calendars(&mut self, calendars: Vec<Arc<Calendar>>) {
+        self.edit.calendars = calendars;
+    }
 }
 
 impl Change<Editing> {
@@ -305,6 +303,7 @@ pub(super) struct RestoringDeclaration {
     /// The version that the last sync wrote.
     pub(super) declared: Arc<Definition>,
     pub(super) id: JobId,
+    pub(super) calendars: Vec<Arc<Calendar>>,
 }
 
 impl Verb for RestoringDeclaration {}
@@ -313,7 +312,13 @@ impl Decide for RestoringDeclaration {
     const ACTION: &'static str = "job.restore_declaration";
 
     fn decide(&self, view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Invalid> {
-        change::restore_declaration(view, &self.declared, self.id, by, now)
+        change::restore_declaration(view, &self.declared, &self.calendars, self.id, by, now)
+    }
+
+    const MAKES_VERSION: bool = true;
+
+    fn take_calendars(&mut self, calendars: Vec<Arc<Calendar>>) {
+        self.calendars = calendars;
     }
 }
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::change::{self, JobChange, JobView};
+use everbell_core::calendar::Calendar;
+use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::{Draft, Invalid, JobId, Target};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -34,7 +35,8 @@ impl Jobs {
     /// ```
     pub fn edit(&self, job: impl IntoJobRef) -> Change<Revising> {
         let id = JobId::new(self.context.now(), random());
-        Change::new(self.clone(), job, Revising { steps: Vec::new(), target: None, id, activate: false })
+        let verb = Revising { steps: Vec::new(), target: None, id, activate: false, calendars: Vec::new() };
+        Change::new(self.clone(), job, verb)
     }
 }
 
@@ -48,6 +50,7 @@ pub struct Revising {
     target: Option<Target>,
     id: JobId,
     activate: bool,
+    calendars: Vec<Arc<Calendar>>,
 }
 
 impl fmt::Debug for Revising {
@@ -66,11 +69,18 @@ impl Decide for Revising {
         let schedule = Schedule::from(Draft::from_definition(definition));
         let revised = self.steps.iter().fold(schedule, |schedule, step| step(schedule));
         let edit = revised.edit_of(definition, now).map_err(joined)?;
+        let edit = Edit { calendars: self.calendars.clone(), ..edit };
         change::new_version(view, edit, self.id, self.activate, by, now)
     }
 
     fn target(&self) -> Option<&Target> {
         self.target.as_ref()
+    }
+
+    const MAKES_VERSION: bool = true;
+
+    fn take_calendars(&mut self, calendars: Vec<Arc<Calendar>>) {
+        self.calendars = calendars;
     }
 }
 

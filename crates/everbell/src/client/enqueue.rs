@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tracing::warn;
 
-use super::changes::before_and_after;
 use super::in_transaction::Reader;
 use super::jobs::Jobs;
 use super::served::TargetStatus;
+use super::trail::before_and_after;
 use super::{Context, MAX_ATTEMPTS, facts, is_in_doubt, refusal};
 use crate::clock::BoxFuture;
 use crate::engine::random;

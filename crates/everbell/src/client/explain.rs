@@ -1,5 +1,7 @@
 //! The next fires of a job, and explanations of a given time.
 
+use everbell_core::calendar::Exclusion;
+use everbell_core::freeze::Freeze;
 use everbell_core::org::{self, Eligibility, Off};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
@@ -25,6 +27,13 @@ pub enum Explanation {
         /// The slot after.
         next: Option<Timestamp>,
     },
+    /// A time at which the expression matches, on a day that a calendar of the job excludes.
+    Excluded {
+        /// The calendar and the day.
+        exclusion: Exclusion,
+        /// The next slot after it.
+        next: Option<Timestamp>,
+    },
     /// The job did not exist yet: its slots start after its creation.
     BeforeCreation {
         /// When the first version was created.
@@ -32,6 +41,8 @@ pub enum Explanation {
     },
     /// A slot that is still to come, or is being planned.
     Ahead,
+    /// A slot that is still to come, and that a freeze keeps from firing.
+    Frozen(Freeze),
     /// A slot without its own fire: an operator moved the next fire, and the moved fire covers this slot too.
     Moved {
         /// The slot whose fire was moved.
@@ -109,7 +120,10 @@ impl Jobs {
             return Ok(Explanation::Unknown);
         };
         let told = match &row.job.definition.spec {
-            Ok(spec) => self.explain_slot(&row, None, row.timer.as_ref(), spec, created_at, time).await?,
+            Ok(spec) => {
+                let told = self.explain_slot(&row, None, row.timer.as_ref(), spec, created_at, time).await?;
+                self.or_frozen(told, &row, time).await?
+            }
             Err(broken) => self.explain_unreadable(&row, None, &broken.reason, created_at, time).await?,
         };
         self.or_by_others(told, &others, None, time).await
@@ -126,11 +140,24 @@ impl Jobs {
         let told = match &row.job.definition.spec {
             Ok(_) => {
                 let (spec, timer) = (read.spec()?, read.timer.as_ref());
-                self.explain_slot(&row, Some(org), timer, &spec, created_at, time).await?
+                let told = self.explain_slot(&row, Some(org), timer, &spec, created_at, time).await?;
+                self.or_frozen(told, &row, time).await?
             }
             Err(broken) => self.explain_unreadable(&row, Some(org), &broken.reason, created_at, time).await?,
         };
         self.or_by_others(told, &others, Some(org), time).await
+    }
+
+    /// Returns the freeze that an announced slot falls into, if there is one. A one-time job waits instead.
+    async fn or_frozen(&self, told: Explanation, row: &JobRow, time: Timestamp) -> StoreResult<Explanation> {
+        let definition = &row.job.definition;
+        if told != Explanation::Ahead || definition.is_one_time() {
+            return Ok(told);
+        }
+        let freezes = self.context.parts.store.freezes(time).await?.into_iter();
+        let covers = |freeze: &Freeze| freeze.span().is_some_and(|span| span.contains(time));
+        let found = freezes.filter(covers).find(|freeze| freeze.applies_to(definition));
+        Ok(found.map_or(told, Explanation::Frozen))
     }
 
     /// Returns the outcome of the slot under another version, if this one has none: that one skipped it ahead, or took
@@ -184,6 +211,9 @@ impl Jobs {
             if inside || spec.dst_skipped_between(just_before(time), time).contains(&time) {
                 return self.with_the_run_that_stands_for_it(row, org, spec, outcome).await;
             }
+        }
+        if let Some(exclusion) = spec.exclusion_at(time).filter(|_| time > created_at) {
+            return Ok(Explanation::Excluded { exclusion, next: spec.next_after(time) });
         }
         Ok(if !spec.matches(time) {
             let previous = spec.prev_at_or_before(time).filter(|slot| *slot > created_at);

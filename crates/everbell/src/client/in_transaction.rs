@@ -6,10 +6,10 @@ use everbell_core::store::{Changed, Instance, JobFilter, JobRef, JobRow, Store, 
 use everbell_core::{JobStatus, Target};
 use everbell_store::{AppConnection, InTransaction};
 
-use super::changes::before_and_after;
 use super::enqueue::{Enqueue, EnqueueOutcome, Enqueued};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
+use super::trail::before_and_after;
 use crate::schedule::Schedule;
 
 impl Jobs {

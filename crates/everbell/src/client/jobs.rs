@@ -4,7 +4,7 @@ use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{
     AuditEntry, Changed, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult,
 };
-use everbell_core::{Invalid, JobId, JobKey, Made, OrgId, Source, Target, TraceContext};
+use everbell_core::{Definition, Invalid, JobId, JobKey, Made, OrgId, Source, Target, TraceContext};
 use jiff::Timestamp;
 use tracing::warn;
 
@@ -116,7 +116,8 @@ impl Jobs {
         let Context { parts, actor, .. } = &self.context;
         let now = self.context.now();
         let made = Made { id: JobId::new(now, random()), source: Source::Api, by: actor, at: now };
-        let mut definition = schedule.definition(&made).map_err(refusal)?.in_trace(self.context.trace_context());
+        let definition = schedule.definition(&made).map_err(refusal)?.in_trace(self.context.trace_context());
+        let mut definition = parts.with_calendars(definition).await?;
         if self.context.expect_known(&definition.target, reader).await? == TargetStatus::Unserved {
             let (job, target_label) = (&definition.key, &definition.target);
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not fire until one does");
@@ -138,9 +139,7 @@ impl Jobs {
             return Err(Invalid::new("runAt", "must be in the future").into());
         }
         if new.timer.as_ref().is_some_and(|timer| timer.next_run_at.is_none()) {
-            return Err(
-                Invalid::new("endAt", "the schedule never fires: it has no slot between now and its end").into()
-            );
+            return Err(never_fires(&new.definition).into());
         }
         let new = match pause {
             Some(reason) => new.paused(reason)?,
@@ -223,7 +222,11 @@ impl Jobs {
             None => row.job.definition.clone(),
         };
         let id = JobId::new(self.context.now(), random());
-        let change = Change::new(self.clone(), JobRef::Key(key.clone()), RestoringDeclaration { declared, id });
+        let change = Change::new(
+            self.clone(),
+            JobRef::Key(key.clone()),
+            RestoringDeclaration { declared, id, calendars: Vec::new() },
+        );
         match revision {
             Some(revision) => change.if_revision(revision).await,
             None => change.await,
@@ -259,4 +262,11 @@ impl Jobs {
     pub async fn run_now_for_all(&self, job: impl IntoJobRef) -> StoreResult<OrgUpdateStarted> {
         self.run_now(job).for_all_orgs().await
     }
+}
+
+fn never_fires(definition: &Definition) -> Invalid {
+    if definition.policies.calendars.is_empty() {
+        return Invalid::new("endAt", "the schedule never fires: it has no slot between now and its end");
+    }
+    Invalid::new("policies.calendar", "the schedule never fires: its calendars leave no slot between now and its end")
 }

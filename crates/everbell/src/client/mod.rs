@@ -5,11 +5,13 @@
 
 mod backfill;
 mod backfill_for_all;
+mod calendars;
 mod changes;
 mod edit;
 mod enqueue;
 mod enqueue_many;
 mod explain;
+mod freezes;
 mod in_transaction;
 mod inbox;
 mod jobs;
@@ -36,12 +38,14 @@ use serde::Serialize;
 
 pub use backfill::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
 pub use backfill_for_all::{BackfillOfAll, BackfillSize};
-pub(crate) use changes::before_and_after;
+pub(crate) use calendars::current_calendars;
+pub use calendars::{CalendarEffect, CalendarWritten, Calendars};
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
 pub use edit::Revising;
 pub use enqueue::{Enqueue, EnqueueOutcome, EnqueueTarget, Enqueued};
 pub use enqueue_many::EnqueueMany;
 pub use explain::Explanation;
+pub use freezes::{Freezes, NewFreeze};
 pub use jobs::Jobs;
 pub use names::IntoJobRef;
 pub use org_updates::OrgUpdateStarted;
@@ -52,7 +56,7 @@ pub use runs::Runs;
 pub(crate) use runs::ad_hoc;
 pub(crate) use served::{MAX_NAMED_JOBS, listed};
 pub use served::{ServedTarget, TargetReport, TargetStatus, UnservedTarget};
-pub(crate) use trail::{Facts, audit_entry, facts};
+pub(crate) use trail::{Facts, audit_entry, before_and_after, facts};
 pub use what_if::JobWhatIf;
 
 use crate::bell::Parts;

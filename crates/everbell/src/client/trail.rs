@@ -1,7 +1,8 @@
 //! Facts about a job in the audit trail, and which of them changed.
 
-use everbell_core::store::{AuditEntry, JobRow};
-use everbell_core::{Definition, JobState, Json, RunId, When, storable_text};
+use everbell_core::change::JobView;
+use everbell_core::store::{AuditEntry, DecideFn, JobRow};
+use everbell_core::{Definition, Invalid, JobState, Json, RunId, Timer, When, storable_text};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -100,4 +101,28 @@ fn changed(before: Option<&Facts>, after: Option<&Facts>) -> (Option<Json>, Opti
         if own.is_empty() { None } else { Json::parse("audit", &Value::Object(own).to_string()).ok() }
     };
     (before.and_then(|own| differs(own, after)), after.and_then(|own| differs(own, before)))
+}
+
+/// Returns the facts before and after a change, for the audit trail, of a job that is still as it was read.
+pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(Facts, Facts), Invalid> {
+    let planned = decide(&view_of(row))?;
+    let after = match &planned.successor {
+        Some(next) => facts(&next.definition, &next.state, next.next_run_at()),
+        None => facts(&row.job.definition, &planned.state, planned.plan.timer.next_run_at),
+    };
+    Ok((facts_of(row), after))
+}
+
+/// A job as it was read, without its active runs: they affect runs, never the job.
+fn view_of(row: &JobRow) -> JobView {
+    let definition = &row.job.definition;
+    let timer = row.timer.clone().unwrap_or_else(|| Timer {
+        job_id: definition.id,
+        org: None,
+        next_run_at: None,
+        last_slot_at: definition.created_at,
+        rescheduled_from: None,
+        last_local_date: None,
+    });
+    JobView { job: row.job.clone(), timer, org: None, active: Vec::new(), upstream_succeeded_at: None }
 }

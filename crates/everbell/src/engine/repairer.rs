@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use everbell_core::change::{self, JobView};
 use everbell_core::repair::{self, Repair};
-use everbell_core::store::{Cursor, JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
-use everbell_core::{JobKey, JobStatus};
+use everbell_core::store::{Cursor, JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult, StoredCalendar};
+use everbell_core::{JobId, JobKey, JobStatus};
 use tokio::sync::Notify;
 use tracing::warn;
 
-use super::{EVERBELL, Shared, Step, Wait, audit};
+use super::{EVERBELL, Shared, Step, Wait, audit, random};
 use crate::events::Event;
 
 /// How many jobs are read at once.
@@ -62,10 +62,52 @@ impl Repairer {
     }
 }
 
+impl Repairer {
+    /// Brings jobs up to calendars whose edit did not reach all of them, because a server died or a job was busy.
+    async fn follow_calendars(&self) -> StoreResult<()> {
+        let Shared { store, events, signals, .. } = &*self.shared;
+        let stored = store.calendars().await?;
+        let is_behind = |stored: &StoredCalendar| stored.applied_version < stored.calendar.version();
+        if !stored.iter().any(is_behind) {
+            return Ok(());
+        }
+        let current: Vec<_> = stored.iter().map(|stored| Arc::clone(&stored.calendar)).collect();
+        let mut is_complete = true;
+        for job in store.calendar_jobs().await?.iter().filter(|job| !job.definition.is_current(&current)) {
+            let (now, key) = (self.shared.now(), &job.definition.key);
+            let id = JobId::new(now, random());
+            let decide = |view: &JobView| change::follow_calendars(view, current.clone(), id, EVERBELL, now);
+            let entry = audit("job.new_version", format!("job:{key}"), Some("follows its calendars".to_owned()), now);
+            match store.change_job(&JobRef::Id(job.definition.id), None, &decide, &entry).await {
+                Ok(changed) => {
+                    events.publish_change(&changed);
+                    signals.plan.notify_one();
+                }
+                Err(error) if error.is_transient() => return Err(error),
+                // It was edited or retired meanwhile: an edit takes the current days.
+                Err(StoreError::Invalid(_)) => {}
+                Err(error) => {
+                    is_complete = false;
+                    warn!(job = %key, %error, "cannot bring a job up to its calendars");
+                }
+            }
+        }
+        if is_complete {
+            for stored in stored.iter().filter(|stored| is_behind(stored)) {
+                store.calendar_applied(stored.calendar.name(), stored.calendar.version()).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Step for Repairer {
     const NAME: &'static str = "repairer";
 
     async fn step(&mut self) -> StoreResult<Wait> {
+        if self.after.is_none() {
+            self.follow_calendars().await?;
+        }
         let filter = JobFilter { status: vec![JobStatus::Active], scheduled: Some(false), ..JobFilter::default() };
         let page = PageRequest { limit: PAGE_JOBS, after: self.after.clone() };
         let page = self.shared.store.list_jobs(&filter, &page).await?;

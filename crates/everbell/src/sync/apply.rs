@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use everbell_core::change::{self, JobView};
+use everbell_core::change::{self, Edit, JobView};
 use everbell_core::plan::Missed;
 use everbell_core::store::{DecideFn, JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
 use everbell_core::{
@@ -19,7 +19,7 @@ use super::plan::owned_by;
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
 use crate::bell::Parts;
 use crate::build_error::BuildError;
-use crate::client::{MAX_ATTEMPTS, audit_entry, before_and_after, facts, is_in_doubt, refusal};
+use crate::client::{MAX_ATTEMPTS, audit_entry, before_and_after, current_calendars, facts, is_in_doubt, refusal};
 use crate::engine::random;
 use crate::schedule::Schedule;
 
@@ -293,7 +293,7 @@ impl Write<'_> {
         if last.is_none() {
             wanted.key.expect_visible()?;
         }
-        let new = first(wanted, last);
+        let new = first(&self.parts.with_calendars(wanted.clone()).await?, last);
         let declaration = self.declaration(wanted, new.definition.version);
         let new = new.declared(declaration);
         let after = facts(&new.definition, &new.state, new.next_run_at());
@@ -304,7 +304,8 @@ impl Write<'_> {
     }
 
     async fn new_version(&self, wanted: &Declared, row: &JobRow, activate: bool) -> StoreResult<()> {
-        let edit = edit(&row.job.definition, wanted);
+        let calendars = current_calendars(&*self.parts.store).await?;
+        let edit = Edit { calendars, ..edit(&row.job.definition, wanted) };
         let (id, by, now) = (wanted.id, self.actor, self.now);
         let declaration = self.declaration(wanted, row.job.definition.version + 1);
         let decide = |view: &JobView| {

@@ -146,6 +146,8 @@ pub(super) fn edit(is: &Definition, wanted: &Declared) -> Edit {
         labels: Some(wanted.labels.clone()),
         source: Some(wanted.source),
         scope: Some(wanted.scope),
+        // Read when it is written.
+        calendars: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Schedules before they are jobs, and templates for them.
 
 use everbell::{DstFold, DstGap};
+use everbell_core::calendar::CalendarRules;
 use everbell_core::cron::{Dst, Expression};
 use everbell_core::{Spec, SpecError, Zone};
 use everbell_wire as wire;
@@ -8,8 +9,8 @@ use everbell_wire as wire;
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::job::time;
-use everbell_wire::form::{Field, Kind as Value, optional, required};
-use everbell_wire::policies::DST;
+use everbell_wire::form::{Field, Form, Kind as Value, optional, required};
+use everbell_wire::policies::{CALENDAR, DST};
 
 pub(crate) const PREVIEW: &[Field] = &[
     required("cronExpression", Value::Text { min: 1, max: 1_000 }, "The expression."),
@@ -19,6 +20,7 @@ pub(crate) const PREVIEW: &[Field] = &[
     optional("startAt", Value::Time, "The schedule does not fire before this time."),
     optional("endAt", Value::Time, "The schedule does not fire after this time."),
     optional("dst", Value::Component("DstInput", DST), "How changes to and from daylight saving time are treated."),
+    optional("calendar", Value::Component("CalendarRulesInput", CALENDAR), "Calendars that limit the days."),
 ];
 
 pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -34,10 +36,14 @@ pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
         fold: form.word("dst.fold", DstFold::from_word).unwrap_or_default(),
     };
     let count = form.count("count").and_then(|count| u16::try_from(count).ok()).unwrap_or(10);
+    let rules = calendars(&request, &mut form).await?;
     let expression = form.text("cronExpression").map(Expression::parse);
     let spec = match expression {
         Some(Ok(expression)) => {
-            let spec = Spec::recurring(expression, zone, from).with_dst(dst).with_bounds(start_at, end_at);
+            let spec = Spec::recurring(expression, zone, from)
+                .with_dst(dst)
+                .with_calendars(&rules)
+                .with_bounds(start_at, end_at);
             spec.map_err(|error| match &error {
                 SpecError::OutOfRange(field) => form.fault(field, "out_of_range", error.to_string()),
                 SpecError::EmptyBounds => form.fault("endAt", "invalid", error.to_string()),
@@ -55,6 +61,26 @@ pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
         Some(document) => ApiResponse::ok(&document),
         None => Err(Problem::body(faults)),
     }
+}
+
+/// The named calendars with their days. A name that is unknown is a fault.
+async fn calendars(request: &ApiRequest, form: &mut Form<'_>) -> Result<CalendarRules, Problem> {
+    let names = |path: &str| form.list(path).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let named = CalendarRules::from_names(&names("calendar.exclude"), &names("calendar.only"));
+    let resolved = match named {
+        Ok(rules) if rules.is_empty() => return Ok(rules),
+        Ok(rules) => {
+            let all = request.calendars().list().await?;
+            rules.resolved(&all.into_iter().map(|stored| stored.calendar).collect::<Vec<_>>()).map_err(|one| vec![one])
+        }
+        Err(problems) => Err(problems),
+    };
+    Ok(resolved.unwrap_or_else(|problems| {
+        for problem in problems {
+            form.fault(problem.field.trim_start_matches("policies."), "invalid", problem.reason);
+        }
+        CalendarRules::default()
+    }))
 }
 
 /// Lists the cron expression templates.

@@ -32,7 +32,7 @@ pub(crate) const STATS: &[Field] = &[optional("window", Value::Span, "How far to
 pub(crate) const GAPS: &[Field] = &[
     optional(
         "reason",
-        Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored"]),
+        Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen"]),
         "Only gaps for this reason.",
     ),
     optional("from", Value::Time, "Only gaps that end at or after this time."),

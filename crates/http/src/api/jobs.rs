@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 use everbell::client::TargetStatus;
 use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreError, Target};
+use everbell_core::freeze::Freeze;
 use everbell_core::store::{JobRef, JobSort};
 use everbell_wire as wire;
 
@@ -172,7 +173,19 @@ async fn exists(request: &ApiRequest, key: &str) -> Result<Problem, Problem> {
 
 pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let row = request.jobs().get(request.job()?).await?;
-    shown(&request, StatusCode::OK, &row)
+    let mut document = request.visible(wire::Job::with_warnings(&row, request.app.bell.now()));
+    if row.job.state.status == JobStatus::Active
+        && let Some(freeze) = request.freezes().in_force_for(&row.job.definition).await?
+    {
+        document.warnings.get_or_insert_default().push(frozen(&freeze));
+    }
+    Ok(ApiResponse::json(StatusCode::OK, &document)?.header("etag", etag(&row)))
+}
+
+/// Warns that a freeze keeps a job from firing.
+pub fn frozen(freeze: &Freeze) -> wire::Warning {
+    let detail = format!("{freeze}; its slots become a gap and are not caught up");
+    wire::Warning { code: "frozen".to_owned(), detail, local_date: None, at: Some(freeze.ends_at) }
 }
 
 pub(crate) async fn versions(request: ApiRequest) -> Result<ApiResponse, Problem> {

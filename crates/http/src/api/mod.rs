@@ -4,12 +4,14 @@ pub mod actions;
 pub mod audit;
 pub mod backfills;
 pub mod bulk;
+pub mod calendars;
 pub mod compat;
 pub mod cron;
 pub mod edits;
 pub mod events;
 #[cfg(test)]
 mod example_tests;
+pub mod freezes;
 pub mod instances;
 pub mod job_history;
 pub mod jobs;

@@ -28,8 +28,10 @@ pub fn explanation(
             document.previous_slot_at = *previous;
             document.next_slot_at = *next;
         }
+        Explanation::Excluded { next, .. } => document.next_slot_at = *next,
         Explanation::BeforeCreation { .. }
         | Explanation::Ahead
+        | Explanation::Frozen(_)
         | Explanation::Moved { .. }
         | Explanation::Paused(_)
         | Explanation::Errored(_)
@@ -59,6 +61,9 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
             (Outcome::Gap, format!("This slot has no run: {} ({}).", gap.reason, slots_of(gap)))
         }
         Explanation::Ahead => (Outcome::Ahead, "This slot is in the future or is being planned.".to_owned()),
+        Explanation::Frozen(freeze) => {
+            (Outcome::Ahead, format!("This slot is in the future and gets no run: {freeze}."))
+        }
         Explanation::Moved { from, to } => {
             (Outcome::Moved, format!("This slot has no run of its own: the run of {from} was moved to {to}."))
         }
@@ -77,6 +82,9 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
             format!("The job could not fire at this time: {error}. The slot becomes a gap when the job is repaired."),
         ),
         Explanation::NoSlot { .. } => (Outcome::NoSlot, "The job does not fire at this time.".to_owned()),
+        Explanation::Excluded { exclusion, .. } => {
+            (Outcome::Excluded, format!("The job does not fire at this time: {exclusion}."))
+        }
         Explanation::BeforeCreation { created_at } => {
             (Outcome::BeforeCreation, format!("The job did not exist yet: it was created at {created_at}."))
         }

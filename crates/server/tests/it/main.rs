@@ -3,6 +3,7 @@
 mod api;
 mod backfill_lane;
 mod binary;
+mod calendars;
 mod cli;
 mod client;
 mod config;

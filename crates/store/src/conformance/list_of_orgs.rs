@@ -96,6 +96,22 @@ macro_rules! conformance_cases_of_orgs {
                 priorities_respect_the_room_of_each_target,
                 a_retry_keeps_its_priority,
             }
+            calendars {
+                a_calendar_reads_back_as_it_was_written,
+                a_calendar_has_versions,
+                a_job_does_not_fire_on_excluded_days,
+                a_job_with_other_days_than_its_calendar_is_refused,
+                an_edit_reaches_a_job_as_its_next_version,
+                the_zone_of_an_org_decides_its_days,
+                a_calendar_that_a_job_uses_is_not_deleted,
+            }
+            freezes {
+                a_freeze_reads_back_as_it_was_written,
+                slots_inside_a_freeze_are_gaps_and_are_not_caught_up,
+                an_excepted_job_fires,
+                a_one_time_job_waits_until_the_end,
+                slots_fire_again_when_a_freeze_is_ended,
+            }
             problems {
                 a_problem_reads_back_as_it_was_written,
                 of_two_decisions_from_the_same_state_one_is_written,

@@ -61,9 +61,11 @@ pub mod run_lists;
 pub mod runs;
 
 pub mod audit;
+pub mod calendars;
 pub mod clock;
 pub mod counts;
 pub mod declarations;
+pub mod freezes;
 pub mod inbox;
 pub mod instances;
 pub mod problems;

@@ -159,6 +159,7 @@ impl State {
     pub(super) fn check_new(&self, new: &NewJob, retiring: Option<JobId>) -> StoreResult<()> {
         let Definition { id, key, version, .. } = &*new.definition;
         let living = new.state.status != JobStatus::Retired;
+        self.check_calendars(&new.definition)?;
         for (other, job) in &self.jobs {
             let same_key = job.definition.key == *key;
             let still_living = job.state.status != JobStatus::Retired && retiring != Some(*other);

@@ -9,6 +9,7 @@
 mod access;
 mod alerts;
 mod audit;
+mod calendars;
 mod cluster;
 mod inbox;
 mod job_changes;

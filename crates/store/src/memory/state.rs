@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use everbell_core::calendar::CalendarName;
+use everbell_core::freeze::Freeze;
 use everbell_core::org::{Org, OrgUpdate, Override};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 pub(super) use everbell_core::store::micros;
-use everbell_core::store::{AuditEntry, Deed, Instance, Session, Token};
+use everbell_core::store::{AuditEntry, Deed, Instance, Session, StoredCalendar, Token};
 use everbell_core::{
     ActiveRun, App, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun,
     OrgId, Releases, Run, RunId, RunStatus, Timer, storable_text,
@@ -57,6 +59,8 @@ pub(super) struct State {
     pub(super) releases: BTreeMap<(&'static str, App), Releases>,
     pub(super) trusted_at: Option<Timestamp>,
     pub(super) alerts: super::alerts::StoredAlerts,
+    pub(super) calendars: BTreeMap<CalendarName, StoredCalendar>,
+    pub(super) freezes: BTreeMap<Uuid, Freeze>,
     pub(super) inbox: BTreeMap<i64, super::inbox::StoredRequest>,
     /// The id of the last request that was written into the inbox.
     pub(super) last_request: i64,

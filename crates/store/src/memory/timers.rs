@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use everbell_core::freeze::frozen_spans;
 use everbell_core::plan::Plan;
 use everbell_core::store::{Claim, Due, Planned, StartRuns};
 use everbell_core::{NewRun, RunId, Target};
@@ -66,6 +67,7 @@ impl State {
             org: self.org_facts(owner),
             active: self.active_of(owner),
             upstream_succeeded_at: self.upstream_succeeded_at(job),
+            frozen: frozen_spans(&self.freezes.values().cloned().collect::<Vec<_>>(), job),
         })
     }
 }

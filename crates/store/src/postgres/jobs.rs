@@ -16,6 +16,7 @@ use sqlx::postgres::PgArguments;
 use sqlx::query::QueryAs;
 use uuid::Uuid;
 
+use super::calendars::check_calendars;
 use super::connect::{Conn, on};
 use super::job_changes::{Wanted, move_active};
 use super::statement::{Backend, Statement};
@@ -166,6 +167,7 @@ pub(super) async fn find(backend: impl Backend, job: &JobRef) -> StoreResult<Uui
 
 /// Writes a job and its timer, or starts the org update that creates one for each org.
 pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
+    check_calendars(&mut *conn, what, &job.definition).await?;
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
     let query = bind_job!(sqlx::query(include_str!("sql/insert_job.sql")), values);

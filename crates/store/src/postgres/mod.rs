@@ -9,6 +9,7 @@
 mod access;
 mod alerts;
 mod audit;
+mod calendars;
 mod cluster;
 mod connect;
 mod create_jobs;

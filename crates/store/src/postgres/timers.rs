@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::audit::insert_audit;
+use super::calendars::freezes_of;
 use super::connect::{Conn, on};
 use super::floors::{Look, MIN_DEAD_ROWS};
 use super::org_timers::{facts_of, org_active_of};
@@ -113,6 +114,7 @@ impl PostgresStore {
             context.active.extend(org_active_of(conn, &owners).await?);
             context.orgs = facts_of(conn, &owners).await?;
         }
+        context.freezes = freezes_of(conn, &timers, now).await?;
         let due = DueTimers::new(timers, &learned, batch);
         context.upstream = upstream_of(conn, due.upstream_keys()).await?;
         due.plan(context, now, plan, batch);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use everbell_core::freeze::{Freeze, frozen_spans};
 use everbell_core::org::OrgFacts;
 use everbell_core::store::{Due, PlanFn};
 use everbell_core::{ActiveRun, Definition, JobId, Timer};
@@ -23,6 +24,8 @@ pub(crate) struct PlanContext {
     pub(crate) orgs: HashMap<Owner, OrgFacts>,
     /// When the jobs that others depend on last succeeded, by key.
     pub(crate) upstream: HashMap<String, Timestamp>,
+    /// The freezes that may concern due slots.
+    pub(crate) freezes: Vec<Freeze>,
 }
 
 /// Timers that can be planned, with their jobs.
@@ -58,6 +61,7 @@ impl DueTimers {
                 active: context.active.remove(&owner).unwrap_or_default(),
                 upstream_succeeded_at: on.and_then(|on| context.upstream.get(on.job_key.as_str()).copied()),
                 org: context.orgs.remove(&owner),
+                frozen: frozen_spans(&context.freezes, &job),
                 job,
                 timer,
             };

@@ -69,14 +69,16 @@ impl JobColumns {
     fn definition(&self) -> Result<Definition, Invalid> {
         let labels: BTreeMap<String, String> =
             serde_json::from_str(&self.labels).map_err(|error| Invalid::new("labels", error.to_string()))?;
+        let policies = policies::read(&self.policies)?;
+        let spec = self.spec().map(|spec| spec.with_calendars(&policies.calendars));
         Ok(Definition {
             id: JobId::from_uuid(self.id),
             key: JobKey::new(&self.job_key)?,
             version: u32::try_from(self.version).unwrap_or(0),
             target: Target::new(&self.target)?,
             payload: Json::parse("payload", &self.payload)?,
-            spec: self.spec().map_err(|reason| self.unschedulable(reason)),
-            policies: policies::read(&self.policies)?,
+            spec: spec.map_err(|reason| self.unschedulable(reason)),
+            policies,
             scope: word(Scope::ALL, Scope::as_str, &self.scope)?,
             description: self.description.clone(),
             labels,

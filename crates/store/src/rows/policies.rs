@@ -7,6 +7,8 @@ use everbell_core::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::calendars::CalendarsText;
+
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Written {
@@ -44,6 +46,8 @@ struct Written {
     on_lost: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calendars: Option<CalendarsText>,
 }
 
 pub(super) fn write(policies: &Policies) -> String {
@@ -70,6 +74,7 @@ pub(super) fn write(policies: &Policies) -> String {
         on_lease_loss: policies.on_lease_loss.map(|choice| choice.to_string()),
         on_lost: changed(policies.on_lost, &default.on_lost).map(|choice| choice.to_string()),
         priority: changed(policies.priority, &default.priority),
+        calendars: CalendarsText::new(&policies.calendars),
     };
     serde_json::to_string(&written).unwrap_or_else(|_| "{}".to_owned())
 }
@@ -112,6 +117,7 @@ pub(super) fn read(text: &str) -> Result<Policies, Invalid> {
         on_lease_loss,
         on_lost: on_lost.ok_or_else(|| bad("unknown onLost".to_owned()))?,
         priority: written.priority.unwrap_or(default.priority),
+        calendars: written.calendars.map(CalendarsText::read).transpose()?.unwrap_or_default(),
     };
     Policies::new(values)
         .map_err(|problems| bad(problems.iter().map(Invalid::to_string).collect::<Vec<_>>().join("; ")))

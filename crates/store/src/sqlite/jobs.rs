@@ -13,6 +13,7 @@ use everbell_core::{JobId, JobKey, JobStatus, RunStatus, Source};
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::calendars::check_calendars;
 use super::job_changes::move_active;
 use super::transaction::{Statement, Tx};
 use super::{SqliteStore, audit, batch, org_timers};
@@ -168,6 +169,7 @@ pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
 
 /// Writes a job and its timer, or starts the org update that creates one for each org.
 pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
+    check_calendars(tx, &job.definition).await?;
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
     let query = bind_job!(sqlx::query(include_str!("sql/insert_job.sql")), values);

@@ -12,6 +12,7 @@ mod audit;
 mod awaited_commits;
 pub(crate) mod backup;
 mod batch;
+mod calendars;
 mod cluster;
 mod connect;
 mod create_jobs;

@@ -46,6 +46,18 @@ CREATE TABLE everbell_audit (
 , address text, request_id text, role text) strict;
 CREATE INDEX everbell_audit_at on everbell_audit (at, id);
 CREATE INDEX everbell_audit_object on everbell_audit (object, at, id);
+CREATE TABLE everbell_calendars (
+  name            text primary key not null,
+  version         integer not null check (version >= 1),
+  -- the version that every job has: lower while an edit reaches them
+  applied_version integer not null check (applied_version <= version),
+  -- in JSON: timezone, dates, weekly
+  content         text not null,
+  source          text not null check (source in ('api', 'config', 'code')),
+  updated_by      text not null,
+  created_at      integer not null,
+  updated_at      integer not null
+) strict;
 CREATE TABLE everbell_clock (
   id         integer primary key check (id = 1),
   trusted_at integer not null
@@ -71,14 +83,29 @@ CREATE TABLE everbell_deliveries (
 CREATE INDEX everbell_deliveries_ended on everbell_deliveries (ended_at) where ended_at is not null;
 CREATE INDEX everbell_deliveries_pending on everbell_deliveries (next_attempt_at, id) where status = 'pending';
 CREATE INDEX everbell_deliveries_problem on everbell_deliveries (problem_id, id) where problem_id is not null;
-CREATE TABLE everbell_gaps (
+CREATE TABLE everbell_freezes (
+  id         blob primary key not null,
+  starts_at  integer not null,
+  ends_at    integer not null check (ends_at > starts_at),
+  reason     text not null,
+  -- in JSON: label, except
+  scope      text not null,
+  created_by text not null,
+  created_at integer not null,
+  -- ended early, by whom
+  ended_at   integer,
+  ended_by   text,
+  check ((ended_at is null) = (ended_by is null))
+) strict;
+CREATE INDEX everbell_freezes_end on everbell_freezes (ends_at, id);
+CREATE TABLE "everbell_gaps" (
   id            blob primary key not null,
   job_id        blob not null,
   org_id        text not null default '',
   first_slot_at integer not null,
   last_slot_at  integer not null check (last_slot_at >= first_slot_at),
   slots         integer not null check (slots >= 1),
-  reason        text not null check (reason in ('missed', 'coalesced', 'paused', 'dst_gap', 'expired', 'errored')),
+  reason        text not null check (reason in ('missed', 'coalesced', 'paused', 'dst_gap', 'expired', 'errored', 'excluded', 'frozen')),
   actor         text,
   created_at    integer not null
 ) strict;

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::SqliteStore;
 use super::audit::insert_audit;
 use super::batch::{self, Hex};
+use super::calendars::freezes_of;
 use super::org_timers::{facts_of, org_active_of};
 use super::transaction::Tx;
 use crate::micros::Micros;
@@ -39,6 +40,7 @@ impl SqliteStore {
             context.active.extend(org_active_of(tx, &owners).await?);
             context.orgs = facts_of(tx, &owners).await?;
         }
+        context.freezes = freezes_of(tx, &timers, now).await?;
         let due = DueTimers::new(timers, &learned, batch);
         context.upstream = upstream_of(tx, due.upstream_keys()).await?;
         due.plan(context, now, plan, batch);

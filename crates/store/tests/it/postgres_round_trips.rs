@@ -22,7 +22,7 @@ async fn requests(store: &dyn Store, proxy: &Proxy, hour: &str) -> [i64; 3] {
 }
 
 #[tokio::test]
-async fn a_batch_takes_eight_round_trips() {
+async fn a_batch_takes_nine_round_trips() {
     let database = TestDatabase::create().await;
     let proxy = Proxy::start(database.url()).await;
     let store = PostgresStore::connect(proxy.url()).await.unwrap();
@@ -33,8 +33,8 @@ async fn a_batch_takes_eight_round_trips() {
     create(&store, "one", "0 * * * *").await;
     create(&store, "two", "0 * * * *").await;
     requests(&store, &proxy, "01").await;
-    // Begin, timers, active runs, insert, advance, commit; start; end.
-    assert_eq!(requests(&store, &proxy, "02").await, [6, 1, 1], "when statements are prepared and jobs are known");
+    // Begin, timers, active runs, freezes, insert, advance, commit; start; end.
+    assert_eq!(requests(&store, &proxy, "02").await, [7, 1, 1], "when statements are prepared and jobs are known");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //! They tell one story: the job `daily-report` sends a report on weekdays at 08:00 in Berlin, `briefing` fires for each org,
 //! and it is the morning of Monday, March 15, 2027.
 
+mod calendars;
 mod cluster;
 mod jobs;
 mod notify;

@@ -4,6 +4,7 @@
 //! for the OpenAPI document. Checks that only core can make, such as those of cron expressions, follow with the readable
 //! members, so that all faults are reported together.
 
+pub mod calendar;
 pub mod definition;
 mod did_you_mean;
 pub mod job;

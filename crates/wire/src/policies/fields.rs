@@ -4,7 +4,7 @@ use everbell_core::cron::{Dst, DstFold, DstGap};
 use everbell_core::{Backoff, CatchUp, Draft, OnLeaseLoss, OnLost, Overlap, PolicyValues};
 
 use crate::form::job::KEY;
-use crate::form::{Field, Form, Kind, optional, required};
+use crate::form::{Field, Form, Kind, TEXT, optional, required};
 
 const RETRY: &[Field] = &[
     optional("maxAttempts", Kind::Integer { min: 1, max: 100 }, "How many attempts a run has. Default: 1."),
@@ -33,6 +33,14 @@ pub const DST: &[Field] = &[
         Kind::Word(&["first", "last", "both"]),
         "Which of two equal local times fires when clocks go back.",
     ),
+];
+
+const NAMES: Kind = Kind::List { of: &TEXT, max: 16 };
+
+/// The calendars of a job or a preview.
+pub const CALENDAR: &[Field] = &[
+    optional("exclude", NAMES, "Names of calendars on whose days the job does not fire. They win over `only`."),
+    optional("only", NAMES, "Names of calendars: the job fires only on their days. Default: on all days."),
 ];
 
 /// The members of `policies`.
@@ -88,6 +96,11 @@ pub(crate) const FIELDS: &[Field] = &[
         "Skip slots unless another job succeeded recently.",
     ),
     optional("dst", Kind::Component("DstInput", DST), "How changes to and from daylight saving time are treated."),
+    optional(
+        "calendar",
+        Kind::Component("CalendarRulesInput", CALENDAR),
+        "Calendars that limit the days on which the job fires. Excluded slots are recorded as a gap, and are neither missed nor caught up.",
+    ),
 ];
 
 /// Reads `policies` into a draft. Members that are absent or could not be read get their defaults.
@@ -113,9 +126,12 @@ pub(crate) fn read(form: &Form<'_>, draft: &mut Draft) {
         on_lost: form.word("policies.onLost", OnLost::from_word).unwrap_or_default(),
         priority: form.integer("policies.priority").and_then(|n| i32::try_from(n).ok()).unwrap_or(defaults.priority),
         pause_after_failures: form.count("policies.pauseAfterFailures"),
-        // Its key is checked with the draft.
+        // Its key is checked with the draft, as are the names of calendars.
         depends_on: None,
+        calendars: defaults.calendars,
     };
+    let names = |path: &str| form.list(path).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    draft.calendars = Some((names("policies.calendar.exclude"), names("policies.calendar.only")));
     draft.depends_on = form
         .text("policies.dependsOn.jobKey")
         .zip(span("dependsOn.within"))

@@ -5,15 +5,17 @@ pub(crate) mod fields;
 mod policy;
 mod table;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::calendar::{Calendar, CalendarRules};
 use everbell_core::cron::Dst;
 use everbell_core::{self as core, Definition, Dependency, PolicyValues};
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-pub use self::fields::DST;
+pub use self::fields::{CALENDAR, DST};
 pub use self::policy::{Flag, FlagValue, Policy, PolicyKind, Summary};
 pub use self::table::{GROUPS, POLICIES};
 use crate::words::words;
@@ -124,6 +126,10 @@ pub struct Policies {
     pub depends_on: Option<DependsOn>,
     /// How daylight saving is treated.
     pub dst: DstPolicy,
+    /// The calendars that limit the days on which it fires.
+    #[serde(default)]
+    #[schema(required = true)]
+    pub calendar: CalendarPolicy,
 }
 
 /// The behaviour of a server that does not know the policy yet.
@@ -160,6 +166,23 @@ pub struct DstPolicy {
     pub gap: DstGap,
     /// Local times that occur twice.
     pub fold: DstFold,
+}
+
+/// The calendars that limit the days on which a job fires.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct CalendarPolicy {
+    /// No fire on days of these calendars. They win over `only`.
+    pub exclude: Vec<String>,
+    /// Fires only on days of these calendars; on all days if there is none.
+    pub only: Vec<String>,
+}
+
+impl From<&CalendarRules> for CalendarPolicy {
+    fn from(rules: &CalendarRules) -> CalendarPolicy {
+        let names =
+            |calendars: &[Arc<Calendar>]| calendars.iter().map(|calendar| calendar.name().to_string()).collect();
+        CalendarPolicy { exclude: names(&rules.exclude), only: names(&rules.only) }
+    }
 }
 
 impl From<&Definition> for Policies {
@@ -200,6 +223,7 @@ impl Policies {
                 within: iso_duration(*within),
             }),
             dst: DstPolicy { gap: dst.gap.into(), fold: dst.fold.into() },
+            calendar: CalendarPolicy::from(&policies.calendars),
         }
     }
 }

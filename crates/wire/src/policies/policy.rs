@@ -47,6 +47,8 @@ pub enum PolicyKind {
     Duration,
     /// The key of a job.
     JobKey,
+    /// Names, separated by commas.
+    Names,
 }
 
 /// A flag of the command line.
@@ -87,7 +89,7 @@ impl Policy {
     pub fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
         let words = match self.kind {
             PolicyKind::Words(words) => words,
-            PolicyKind::Number { .. } | PolicyKind::Duration | PolicyKind::JobKey => &[],
+            PolicyKind::Number { .. } | PolicyKind::Duration | PolicyKind::JobKey | PolicyKind::Names => &[],
         };
         words.iter().map(|(word, _)| *word).filter(|word| !word.is_empty())
     }
@@ -163,7 +165,11 @@ pub(super) fn at<'v>(document: &'v Value, path: &str) -> &'v Value {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
 }
 
 fn retries(attempts: &Value) -> String {

@@ -1,8 +1,10 @@
 //! Every policy of a job, with everything that forms, the command line and snippets write about it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::PolicyValues;
+use everbell_core::calendar::Calendar;
 use everbell_core::cron::Dst;
 
 use super::{Flag, FlagValue, Policy, PolicyKind, Summary};
@@ -12,9 +14,10 @@ const MISSED: &str = "When slots were missed";
 const LIMITS: &str = "Timeout and retries";
 const DEPENDENCY: &str = "Only after another job";
 const CLOCKS: &str = "When clocks change";
+const CALENDARS: &str = "On which days";
 
 /// The titles of the groups of policies, in the order of a form.
-pub const GROUPS: [&str; 5] = [OVERLAPS, MISSED, LIMITS, DEPENDENCY, CLOCKS];
+pub const GROUPS: [&str; 6] = [OVERLAPS, MISSED, LIMITS, DEPENDENCY, CLOCKS, CALENDARS];
 
 /// Every policy, in the order of the command line.
 pub const POLICIES: &[Policy] = &[
@@ -256,6 +259,34 @@ pub const POLICIES: &[Policy] = &[
         summary: Summary::Changed("repeated local times: {}"),
         rust: |_, dst| Some(format!(".dst_fold(DstFold::{:?})", dst.fold)),
     },
+    Policy {
+        path: "policies.calendar.exclude",
+        kind: PolicyKind::Names,
+        usual: "no calendar",
+        group: CALENDARS,
+        label: "Not on days of these calendars",
+        note: "Names, separated by commas. Excluded slots become a gap and are not caught up.",
+        flag: Some(Flag {
+            heading: "When it fires",
+            ..flag("exclude", "Do not fire on days of these calendars, separated by commas")
+        }),
+        summary: Summary::Changed("not on {}"),
+        rust: |policies, _| Some(calls("exclude", &policies.calendars.exclude)),
+    },
+    Policy {
+        path: "policies.calendar.only",
+        kind: PolicyKind::Names,
+        usual: "any day",
+        group: CALENDARS,
+        label: "Only on days of these calendars",
+        note: "Names, separated by commas. Excluded days win.",
+        flag: Some(Flag {
+            heading: "When it fires",
+            ..flag("only", "Fire only on days of these calendars, separated by commas")
+        }),
+        summary: Summary::Changed("only on {}"),
+        rust: |policies, _| Some(calls("only", &policies.calendars.only)),
+    },
 ];
 
 const fn flag(name: &'static str, help: &'static str) -> Flag {
@@ -270,6 +301,11 @@ fn retry(policies: &PolicyValues) -> String {
 fn depends_on(policies: &PolicyValues, _: Dst) -> Option<String> {
     let on = policies.depends_on.as_ref()?;
     Some(format!(".depends_on({:?}, {})", on.job_key.as_str(), duration(on.within)))
+}
+
+/// A call for each calendar.
+fn calls(method: &str, calendars: &[Arc<Calendar>]) -> String {
+    calendars.iter().map(|calendar| format!(".{method}({:?})", calendar.name().as_str())).collect()
 }
 
 fn duration(span: Duration) -> String {
@@ -311,7 +347,9 @@ mod tests {
                 (PolicyKind::Number { min, max }, Kind::Integer { min: least, max: greatest }) => {
                     assert_eq!((min, max), (least, greatest), "{path}");
                 }
-                (PolicyKind::Duration, Kind::Span) | (PolicyKind::JobKey, Kind::Text { .. }) => {}
+                (PolicyKind::Duration, Kind::Span)
+                | (PolicyKind::JobKey, Kind::Text { .. })
+                | (PolicyKind::Names, Kind::List { .. }) => {}
                 (own, other) => panic!("{path} is {own:?} in the table and {other:?} in the form"),
             }
         }
@@ -329,6 +367,7 @@ mod tests {
                 (PolicyKind::Number { .. }, "never")
                 | (PolicyKind::Duration, "any age" | "")
                 | (PolicyKind::JobKey, _) => Value::Null,
+                (PolicyKind::Names, _) => json!([]),
                 (PolicyKind::Number { .. }, usual) => json!(usual.parse::<u32>().unwrap()),
                 (PolicyKind::Duration, "none") => json!("PT0S"),
                 (PolicyKind::Duration, usual) => json!(iso(parse_span(usual).unwrap())),

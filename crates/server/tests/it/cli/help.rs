@@ -77,6 +77,15 @@ const PAGES: &[&[&str]] = &[
     &["tokens", "revoke"],
     &["audit"],
     &["reload"],
+    &["calendars"],
+    &["calendars", "list"],
+    &["calendars", "set"],
+    &["calendars", "show"],
+    &["calendars", "delete"],
+    &["freeze"],
+    &["freeze", "list"],
+    &["freeze", "add"],
+    &["freeze", "end"],
     &["problems"],
     &["problems", "list"],
     &["problems", "acknowledge"],
@@ -119,6 +128,14 @@ when = ["failed"]
 jobs = { keys = ["nightly-backup"] }
 to = ["ops-slack"]
 "#;
+
+/// A new freeze of a label that no job has.
+fn freeze(server: &Server) -> String {
+    let body =
+        json!({"until": "2099-01-01T00:00:00Z", "from": "2098-12-31T00:00:00Z", "reason": "a test", "label": "x"});
+    let added = server.post("/freezes", &body).expect(201);
+    added["id"].as_str().unwrap_or_default().to_owned()
+}
 
 /// The problem of a job that has failed.
 fn problem(server: &Server) -> String {
@@ -166,6 +183,7 @@ fn help_begins_with_three_examples_that_work() {
             shell.current_dir(server.folder.path()).env("PATH", &path).env("LC_ALL", "C.UTF-8");
             shell.env("EVERBELL_SERVER", format!("http://{}", server.address)).env("EVERBELL_TOKEN", &server.token);
             shell.env("SESSION", if page[0] == "sessions" { session(&server) } else { String::new() });
+            shell.env("FREEZE", if page.ends_with(&["end"]) { freeze(&server) } else { String::new() });
             shell.env("RUN", run).env("ACTIVE", active).env("INSTANCE", &instance).env("PROBLEM", &problem);
             let found = ran(shell.output().unwrap());
             assert_eq!(found.code, Some(0), "{example}: {}{}", found.stdout, found.stderr);

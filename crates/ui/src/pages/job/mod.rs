@@ -20,6 +20,7 @@ use self::versions::Version;
 use super::action::Subject;
 use super::runs::row::{Hosts, Row};
 use crate::audit_line::AuditLine;
+use crate::markup::Markup;
 use crate::pretty::pretty;
 use crate::snippets::Snippets;
 use crate::{Frame, Section, UiRequest, UiResponse};
@@ -48,6 +49,8 @@ struct JobPage {
     about: About,
     /// The target of an active job, if no live instance serves it.
     unserved: Option<String>,
+    /// The end and the reason of the freeze that keeps an active job from firing.
+    frozen: Option<(Markup, String)>,
     /// Its open problems: kind and reason.
     problems: Vec<(&'static str, String)>,
     history: Option<HistoryCharts>,
@@ -85,7 +88,8 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let whose = slots::asked(&request, &subject, &asked_org).await?;
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = request.jobs();
-    let (frame, served, versions, gaps, audit, explanation, history, recent, problems) = tokio::join!(
+    let freezes = request.app.bell.freezes();
+    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen) = tokio::join!(
         request.frame(Section::Jobs, subject.key.clone()),
         request.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
@@ -95,11 +99,13 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         history::HistoryData::load(&request, &subject),
         recent(&request, &subject),
         problems(&request, &subject),
+        freezes.in_force_for(subject.definition()),
     );
     let (versions, fires) = (versions?, subject.status() == JobStatus::Active);
     let page = JobPage {
         about: About::new(&subject, &clock),
         unserved: (fires && !served?).then(|| subject.definition().target.to_string()),
+        frozen: frozen?.filter(|_| fires).map(|freeze| (clock.at(freeze.ends_at, None), freeze.reason)),
         problems: problems?,
         history: history?.map(|data| data.draw(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::new(run, &clock, zone.as_ref(), &Hosts::default())).collect(),

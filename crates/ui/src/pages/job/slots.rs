@@ -45,6 +45,8 @@ fn reason(reason: GapReason) -> &'static str {
         GapReason::DstGap => "the local time does not exist on that day",
         GapReason::Expired => "older than the catch-up window of the job",
         GapReason::Errored => "the job could not fire",
+        GapReason::Excluded => "a calendar of the job excludes the day",
+        GapReason::Frozen => "a freeze was in force",
     }
 }
 

@@ -91,12 +91,16 @@ fn differing(at: &str, before: &Value, after: &Value, shown: &mut Vec<Change>) -
 }
 
 fn said(value: Option<&Value>) -> Option<&Value> {
-    let is_empty = |value: &Value| value.is_null() || *value == json!("") || *value == json!({});
+    let is_empty = |value: &Value| value.is_null() || *value == json!("") || *value == json!({}) || *value == json!([]);
     value.filter(|value| !is_empty(value))
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
 }
 
 #[cfg(test)]

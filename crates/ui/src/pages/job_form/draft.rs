@@ -118,7 +118,11 @@ fn at<'v>(document: &'v Value, path: &str) -> Option<&'v Value> {
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
 }
 
 /// `15m`, `1h 30m`.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use askama::Template;
 use everbell::{JobKey, JobStatus, StoreError};
+use everbell_core::calendar::CalendarRules;
 use everbell_core::cron::{Expression, WarningCode};
 use everbell_core::store::{JobRef, RecentRuns};
 use everbell_core::{Definition, Spec, When};
@@ -129,7 +130,10 @@ impl Preview {
         upcoming: &UpcomingJobs,
     ) -> Result<Preview, Problem> {
         let members = &form.body.members;
-        let spec = timing(members, request.now);
+        let spec = match timing(members, request.now) {
+            Some(spec) => Some(on_allowed_days(request, members, spec).await?),
+            None => None,
+        };
         // Missing fields are not reported while the form is being filled in.
         let shown_faults = faults(request, form, subject).await?.into_iter().filter(|fault| fault.code != "required");
         let shown_faults = shown_faults.map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail));
@@ -261,6 +265,24 @@ fn timing(members: &Map<String, Value>, now: Timestamp) -> Option<Spec> {
         return None;
     }
     declared(&read.draft, now).ok()?.spec.ok()
+}
+
+/// Returns the schedule on the days that the calendars of the form allow. Unknown names are refused when the form is sent.
+async fn on_allowed_days(request: &UiRequest, members: &Map<String, Value>, spec: Spec) -> Result<Spec, Problem> {
+    let names = |name: &str| -> Vec<String> {
+        let list = members.get("policies").and_then(|policies| policies.get("calendar")?.get(name)?.as_array());
+        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let rules = CalendarRules::from_names(&names("exclude"), &names("only")).unwrap_or_default();
+    if rules.is_empty() || spec.expression().is_none() {
+        return Ok(spec);
+    }
+    let current = request.app.bell.calendars().list().await?;
+    let current: Vec<_> = current.into_iter().map(|stored| stored.calendar).collect();
+    Ok(match rules.resolved(&current) {
+        Ok(rules) => spec.with_calendars(&rules),
+        Err(_) => spec,
+    })
 }
 
 /// Returns all errors of a form. Most fields are named after members of the request body.

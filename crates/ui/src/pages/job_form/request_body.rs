@@ -137,6 +137,9 @@ impl RequestBody {
             let Some(text) = draft.said(&name) else { continue };
             let value = match policy.kind {
                 PolicyKind::Number { .. } => typed(text, &form::Kind::Integer { min: i64::MIN, max: i64::MAX }),
+                PolicyKind::Names => {
+                    json!(text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect::<Vec<_>>())
+                }
                 PolicyKind::Words(_) | PolicyKind::Duration | PolicyKind::JobKey => Value::String(text.to_owned()),
             };
             self.body.put_policy(policy.member(), value);

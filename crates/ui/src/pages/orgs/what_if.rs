@@ -117,6 +117,8 @@ fn why(gap: GapReason) -> &'static str {
         GapReason::DstGap => ": the local time does not exist on that day",
         GapReason::Expired => ": its local time is older than the catch-up window of the job",
         GapReason::Errored => ": the job cannot fire",
+        GapReason::Excluded => ": a calendar of the job excludes the day",
+        GapReason::Frozen => ": a freeze is in force",
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use askama::Template;
 use everbell::{JobRow, JobStatus, RunRecord, Scope};
+use everbell_core::freeze::Freeze;
 use jiff::{SignedDuration, Timestamp};
 
 use self::attention::group_failures;
@@ -25,6 +26,7 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 #[derive(Template)]
 #[template(path = "overview.html")]
 struct Overview {
+    freezes: Vec<FreezeLine>,
     frame: Frame,
     tiles: Vec<Tile>,
     /// `None` if the role may not read runs.
@@ -63,6 +65,14 @@ struct Failures {
     run: String,
 }
 
+/// A freeze that is in force, or one that will be.
+struct FreezeLine {
+    jobs: String,
+    from: Option<Markup>,
+    until: Markup,
+    reason: String,
+}
+
 struct Coming {
     key: String,
     part: String,
@@ -82,6 +92,7 @@ struct Running {
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let read = OverviewData::load(&request).await?;
     let (clock, frame) = (request.clock(), request.frame(Section::Overview, "Overview").await);
+    let freezes = request.app.bell.freezes().list().await?;
     let living = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.jobs);
     let concerns = concerns(&read, &clock);
     let history = read.history.as_ref();
@@ -97,6 +108,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
             .collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
+        freezes: freezes.into_iter().map(|freeze| freeze_line(freeze, &clock)).collect(),
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
         none_yet: frame.nav_counts.as_ref().is_some_and(|nav_counts| nav_counts.jobs == 0),
@@ -104,6 +116,12 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         frame,
     };
     UiResponse::page(&page)
+}
+
+fn freeze_line(freeze: Freeze, clock: &Clock) -> FreezeLine {
+    let jobs = freeze.label_text().map_or_else(|| "all jobs".to_owned(), |label| format!("jobs with {label}"));
+    let from = (!freeze.is_in_force(clock.now)).then(|| clock.at(freeze.starts_at, None));
+    FreezeLine { jobs, from, until: clock.at(freeze.ends_at, None), reason: freeze.reason }
 }
 
 /// Everything that needs attention, the worst first.

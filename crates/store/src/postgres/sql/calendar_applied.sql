@@ -1,0 +1,1 @@
+update everbell.calendars set applied_version = $2 where name = $1 and version = $2

@@ -1,0 +1,1 @@
+delete from everbell.calendars where name = $1

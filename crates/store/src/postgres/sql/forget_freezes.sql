@@ -1,0 +1,1 @@
+delete from everbell.freezes where ends_at < $1

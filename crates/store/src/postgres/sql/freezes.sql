@@ -1,0 +1,2 @@
+select id, starts_at, ends_at, reason, scope, created_by, created_at, ended_at, ended_by
+from everbell.freezes where ends_at > $1 and (ended_at is null or ended_at > $1) order by starts_at, id

@@ -1,0 +1,1 @@
+delete from everbell_calendars where name = ?1
