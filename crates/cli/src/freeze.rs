@@ -163,7 +163,7 @@ fn add(args: &AddArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliE
         except: args.except.clone(),
     };
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.send(session.client.freezes().add(&request));
+    let answer = session.client.send(session.client.freezes().announce(&request));
     let answer = answer.with_action(|| "announce the freeze".to_owned())?;
     let Some(freeze) = session.for_people(answer, |freeze| &freeze.id)? else { return Ok(Exit::Success) };
     let (from, until) = (stamp(freeze.from, &zone), stamp(freeze.until, &zone));

@@ -56,7 +56,7 @@ impl Freezes<'_> {
     }
 
     /// Announces a freeze.
-    pub fn add(self, freeze: &FreezeInput) -> Call<wire::Freeze> {
+    pub fn announce(self, freeze: &FreezeInput) -> Call<wire::Freeze> {
         self.0.post("/freezes").json(freeze)
     }
 

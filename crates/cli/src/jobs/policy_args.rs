@@ -29,10 +29,12 @@ impl FromArgMatches for PolicyArgs {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         for (policy, flag) in flags() {
-            let Some(values) = matches.get_many::<Value>(flag.name) else { continue };
+            let Some(mut values) = matches.get_many::<Value>(flag.name) else { continue };
             let value = match policy.kind {
-                PolicyKind::Names => Value::Array(values.flat_map(|list| list.as_array().cloned()).flatten().collect()),
-                _ => values.last().cloned().unwrap_or_default(),
+                PolicyKind::Names => {
+                    Value::Array(values.filter_map(|list| list.as_array().cloned()).flatten().collect())
+                }
+                _ => values.next_back().cloned().unwrap_or_default(),
             };
             self.0.push((policy.flag_sets(), value));
         }

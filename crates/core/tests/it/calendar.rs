@@ -94,7 +94,7 @@ fn slots_are_those_of_allowed_days() {
         assert_eq!(excluded as usize, all.len() - wanted.len(), "{context}");
         for _ in 0..20 {
             let t = start + SignedDuration::from_secs(random.between(0, 50 * 86_400));
-            let before = wanted.iter().copied().filter(|slot| *slot <= t).next_back();
+            let before = wanted.iter().copied().rfind(|slot| *slot <= t);
             assert_eq!(spec.prev_at_or_before(t).filter(|slot| *slot > start), before, "{context} at {t}");
             assert_eq!(spec.next_after(t).filter(|slot| *slot <= until), wanted.iter().copied().find(|s| *s > t));
             let later = start + SignedDuration::from_secs(random.between(0, 50 * 86_400));

@@ -226,7 +226,7 @@ fn calendar_facts(content: &CalendarContent, version: u32) -> Facts {
     const MAX_FACTS: usize = 50;
     let mut facts = Facts::new();
     facts.insert("version".to_owned(), json!(version));
-    facts.insert("timezone".to_owned(), json!(content.timezone.as_ref().map(|zone| zone.name())));
+    facts.insert("timezone".to_owned(), json!(content.timezone.as_ref().map(everbell_core::Zone::name)));
     let dates: Vec<String> = content.entries.iter().take(MAX_FACTS).map(ToString::to_string).collect();
     facts.insert("dates".to_owned(), json!(dates));
     facts.insert("entries".to_owned(), json!(content.entries.len()));
@@ -267,11 +267,8 @@ impl Follower<'_> {
         for _ in 0..MAX_ATTEMPTS {
             let row = parts.store.get_job(&JobRef::Key(job.definition.key.clone())).await?;
             let revision = Some(row.job.state.revision);
-            let (before, after) = match before_and_after(&row, &decide) {
-                Ok(facts) => facts,
-                // It was retired, edited or has a schedule that cannot be read: its next edit gets the current days.
-                Err(_) => return Ok(false),
-            };
+            // It was retired, edited or has a schedule that cannot be read: its next edit gets the current days.
+            let Ok((before, after)) = before_and_after(&row, &decide) else { return Ok(false) };
             let names: Vec<String> = changed_calendars(&row.job.definition, current);
             let reason = format!("follows calendar {}", names.join(", "));
             let object = format!("job:{}", job.definition.key);

@@ -66,8 +66,8 @@ pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
 /// The named calendars with their days. A name that is unknown is a fault.
 async fn calendars(request: &ApiRequest, form: &mut Form<'_>) -> Result<CalendarRules, Problem> {
     let names = |path: &str| form.list(path).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let named = CalendarRules::from_names(&names("calendar.exclude"), &names("calendar.only"));
-    let resolved = match named {
+    let unresolved = CalendarRules::from_names(&names("calendar.exclude"), &names("calendar.only"));
+    let resolved = match unresolved {
         Ok(rules) if rules.is_empty() => return Ok(rules),
         Ok(rules) => {
             let all = request.calendars().list().await?;

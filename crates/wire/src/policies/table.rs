@@ -305,7 +305,8 @@ fn depends_on(policies: &PolicyValues, _: Dst) -> Option<String> {
 
 /// A call for each calendar.
 fn calls(method: &str, calendars: &[Arc<Calendar>]) -> String {
-    calendars.iter().map(|calendar| format!(".{method}({:?})", calendar.name().as_str())).collect()
+    let call = |calendar: &Arc<Calendar>| format!(".{method}({:?})", calendar.name().as_str());
+    calendars.iter().map(call).collect::<Vec<_>>().concat()
 }
 
 fn duration(span: Duration) -> String {
