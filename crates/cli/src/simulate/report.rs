@@ -256,7 +256,7 @@ fn mark(status: &SlotStatus) -> Mark {
     }
 }
 
-/// What is special about a slot: `started 30m late, catches up 2 slots`.
+/// The remark about a slot: `started 30m late, catches up 2 slots`.
 fn remark(record: &SlotRecord, done: &Simulated) -> String {
     let clock = |at: Timestamp| local(at, &done.zone).strftime("%m-%d %H:%M").to_string();
     let mut parts = Vec::new();

@@ -29,7 +29,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2328}\
 .band{fill:#151b23}.ran{fill:#3fb950}.failed{fill:#f85149}.skipped{fill:#d29922}.gap{fill:#ab7df8}.waiting{fill:#9198a1}\
 .hatch{stroke:#f85149}.outage{fill:#f85149}}";
 
-/// What is drawn for a slot: its class in the style, and the word in the legend. The last one covers those before it.
+/// The kinds of marks: the class in the style, and the word in the legend. The last one covers those before it.
 const KINDS: [(&str, &str); 5] = [
     ("ran", "ran"),
     ("waiting", "waiting or undecided"),

@@ -81,9 +81,9 @@ fn contexts_name_servers() {
 #[test]
 fn init_writes_a_configuration_that_a_server_accepts() {
     let folder = Folder::new();
-    let run = |args: &[&str]| ran(command(args).current_dir(folder.path()).output().unwrap());
+    let run = |args: &[&str]| ran(command(args).current_dir(folder.path()).env("LC_ALL", "C.UTF-8").output().unwrap());
     let made = run(&["init"]);
-    assert_eq!((made.code, made.stdout.as_str()), (Some(0), "+ Wrote everbell.toml\n"), "{}", made.stderr);
+    assert_eq!((made.code, made.stdout.as_str()), (Some(0), "✓ Wrote everbell.toml\n"), "{}", made.stderr);
     assert_eq!(made.stderr, "check it: everbell config check\nstart:    everbell serve\n");
     let checked = run(&["config", "check"]);
     assert_eq!(checked.code, Some(0), "{}", checked.stderr);
