@@ -18,6 +18,9 @@ use crate::times::{exact, local, spoken, stamp};
 /// The counts that have a column of their own; all others are `other`.
 const NAMED: [&str; 4] = ["ran", "skipped", "coalesced", "missed"];
 
+/// The numbers of a job, in the order of [`summary`].
+const TITLES: [&str; 9] = ["SLOTS", "RAN", "SKIPPED", "COALESCED", "MISSED", "OTHER", "FAILED", "DST GAPS", "PEAK"];
+
 /// A simulation as a JSON document.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -189,7 +192,6 @@ pub(super) fn summary(done: &Simulated, output: &mut Output) -> Result<(), CliEr
         }
         return Ok(());
     }
-    const TITLES: [&str; 9] = ["SLOTS", "RAN", "SKIPPED", "COALESCED", "MISSED", "OTHER", "FAILED", "DST GAPS", "PEAK"];
     let says = |at: &usize| TITLES[*at] == "SLOTS" || rows.iter().any(|(_, numbers, _)| numbers[*at] > 0);
     let shown: Vec<usize> = (0..TITLES.len()).filter(says).collect();
     let mut columns = vec![Column::new("JOB KEY").shrinks_to(16)];

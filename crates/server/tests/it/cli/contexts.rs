@@ -90,10 +90,8 @@ fn init_writes_a_configuration_that_a_server_accepts() {
     // The notification works once its comment signs are gone.
     let text = fs::read_to_string(folder.path().join("everbell.toml")).unwrap();
     let (head, notify) = text.split_once("# [[notify]]").unwrap();
-    let notify: String = format!("# [[notify]]{notify}")
-        .lines()
-        .map(|line| format!("{}\n", line.trim_start_matches(['#', ' '])))
-        .collect();
+    let notify = format!("# [[notify]]{notify}");
+    let notify: String = notify.lines().flat_map(|line| [line.trim_start_matches(['#', ' ']), "\n"]).collect();
     fs::write(folder.path().join("all.toml"), format!("{head}{notify}")).unwrap();
     let mut all = command(&["config", "check", "--config", "all.toml"]);
     let all = ran(all.current_dir(folder.path()).env("SLACK_URL", "https://hooks.example.com/x").output().unwrap());
