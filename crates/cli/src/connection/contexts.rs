@@ -111,6 +111,6 @@ impl Contexts {
 fn unusable(file: &Path, reason: &str) -> CliError {
     CliError::Invalid {
         message: format!("`{}` cannot be read: {reason}", file.display()),
-        hint: Some("mend it, or remove it and add the contexts again".to_owned()),
+        hint: Some("fix it, or remove it and add the contexts again".to_owned()),
     }
 }

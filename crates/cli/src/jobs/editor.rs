@@ -8,6 +8,7 @@ use std::process::Command;
 
 use everbell_client::{Response, WithJson};
 use everbell_core::Definition;
+use everbell_core::cron::Expression;
 use everbell_wire as wire;
 use everbell_wire::job_body::{body, declared, patch, shown};
 use everbell_wire::job_toml::block;
@@ -158,7 +159,8 @@ pub(super) fn edit(
 
 /// Reads the text as the one job that is edited.
 fn parse(text: &str, job: &wire::Job, program: Program, now: Timestamp) -> Result<Definition, CliError> {
-    let drafts = (program.read_jobs)("the edited job", text)?;
+    // The place in an expression says more than the line of the file.
+    let drafts = (program.read_jobs)("the edited job", text).map_err(|error| bad_expression(text).unwrap_or(error))?;
     let [draft] = drafts.as_slice() else {
         let message = format!("the file must hold exactly one `[[job]]` block, not {}", drafts.len());
         return Err(CliError::invalid(message));
@@ -170,6 +172,13 @@ fn parse(text: &str, job: &wire::Job, program: Program, now: Timestamp) -> Resul
         });
     }
     declared(draft, now).map_err(CliError::invalid)
+}
+
+/// The error of the cron expression, if that is what is wrong.
+fn bad_expression(text: &str) -> Option<CliError> {
+    let value = text.lines().find_map(|line| line.trim().strip_prefix("cron_expression")?.trim().strip_prefix('='))?;
+    let expression = value.trim().strip_prefix('"')?.split('"').next()?;
+    Expression::parse(expression).err().map(CliError::Expression)
 }
 
 /// Sends what differs, if anything does. The job must still be the one that was read.
@@ -214,11 +223,11 @@ fn is_empty(text: &str) -> bool {
 
 /// An error as comments above the text that it is about.
 fn in_comments(error: &CliError) -> String {
-    error.to_string().lines().map(|line| format!("{ERROR}{line}\n")).collect()
+    error.to_string().lines().flat_map(|line| [ERROR, line, "\n"]).collect()
 }
 
 fn without_errors(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with(ERROR)).map(|line| format!("{line}\n")).collect()
+    text.lines().filter(|line| !line.starts_with(ERROR)).flat_map(|line| [line, "\n"]).collect()
 }
 
 #[test]
@@ -228,4 +237,7 @@ fn errors_are_comments_that_go_away() {
     assert!(text.starts_with("# error: job_key: is empty\n# error:   second line\n# mine\n"), "{text}");
     assert_eq!(without_errors(&text), "# mine\n[[job]]\n");
     assert!(is_empty("\n# a\n  # b\n") && !is_empty("# a\nx = 1"));
+    let shown = |text: &str| bad_expression(text).map(|error| error.to_string());
+    assert!(shown("a = 1\ncron_expression = \"99 8 * * *\"\n").is_some_and(|text| text.contains("\n   ^^ minute: 99")));
+    assert_eq!((shown("cron_expression = \"0 8 * * *\""), shown("run_at = \"99\"")), (None, None));
 }

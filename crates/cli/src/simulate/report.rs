@@ -18,6 +18,9 @@ use crate::times::{exact, local, spoken, stamp};
 /// The counts that have a column of their own; all others are `other`.
 const NAMED: [&str; 4] = ["ran", "skipped", "coalesced", "missed"];
 
+/// The numbers of a job, in the order of [`summary`].
+const TITLES: [&str; 9] = ["SLOTS", "RAN", "SKIPPED", "COALESCED", "MISSED", "OTHER", "FAILED", "DST GAPS", "PEAK"];
+
 /// A simulation as a JSON document.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -189,7 +192,6 @@ pub(super) fn summary(done: &Simulated, output: &mut Output) -> Result<(), CliEr
         }
         return Ok(());
     }
-    const TITLES: [&str; 9] = ["SLOTS", "RAN", "SKIPPED", "COALESCED", "MISSED", "OTHER", "FAILED", "DST GAPS", "PEAK"];
     let says = |at: &usize| TITLES[*at] == "SLOTS" || rows.iter().any(|(_, numbers, _)| numbers[*at] > 0);
     let shown: Vec<usize> = (0..TITLES.len()).filter(says).collect();
     let mut columns = vec![Column::new("JOB KEY").shrinks_to(16)];
@@ -256,7 +258,7 @@ fn mark(status: &SlotStatus) -> Mark {
     }
 }
 
-/// What is special about a slot: `started 30m late, catches up 2 slots`.
+/// The remark about a slot: `started 30m late, catches up 2 slots`.
 fn remark(record: &SlotRecord, done: &Simulated) -> String {
     let clock = |at: Timestamp| local(at, &done.zone).strftime("%m-%d %H:%M").to_string();
     let mut parts = Vec::new();

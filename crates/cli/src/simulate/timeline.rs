@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use everbell_core::simulate::{JobSimulation, SlotRecord, SlotStatus};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::Simulated;
 use crate::times::local;
@@ -29,7 +29,7 @@ text{font:12px system-ui,sans-serif;fill:#1f2328}\
 .band{fill:#151b23}.ran{fill:#3fb950}.failed{fill:#f85149}.skipped{fill:#d29922}.gap{fill:#ab7df8}.waiting{fill:#9198a1}\
 .hatch{stroke:#f85149}.outage{fill:#f85149}}";
 
-/// What is drawn for a slot: its class in the style, and the word in the legend. The last one covers those before it.
+/// The kinds of marks: the class in the style, and the word in the legend. The last one covers those before it.
 const KINDS: [(&str, &str); 5] = [
     ("ran", "ran"),
     ("waiting", "waiting or undecided"),
@@ -41,7 +41,7 @@ const KINDS: [(&str, &str); 5] = [
 /// Draws the simulation as an SVG document.
 pub(super) fn draw(done: &Simulated) -> String {
     let scale = Scale { from: done.window.scenario.from, to: done.window.scenario.to };
-    let rows = done.subjects.len() as f64;
+    let rows = float(done.subjects.len());
     let (bottom, height) = (TOP + rows * BAND, TOP + rows * BAND + 56.0);
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
@@ -53,15 +53,13 @@ pub(super) fn draw(done: &Simulated) -> String {
     );
     axis(&mut svg, done, &scale, bottom);
     for (number, (subject, result)) in done.subjects.iter().zip(&done.simulation.jobs).enumerate() {
-        band(&mut svg, subject.key(), result, TOP + number as f64 * BAND, &scale);
+        band(&mut svg, subject.key(), result, TOP + float(number) * BAND, &scale);
     }
     for outage in done.window.scenario.merged_outages() {
         let (x, width) = scale.span(outage.from, outage.to);
         for class in ["class=\"outage\"", "fill=\"url(#hatch)\""] {
-            element(
-                &mut svg,
-                &format!("<rect {class} x=\"{x:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{:.1}\"/>", rows * BAND),
-            );
+            let height = rows * BAND;
+            let _ = write!(svg, "<rect {class} x=\"{x:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height:.1}\"/>");
         }
     }
     legend(&mut svg, bottom + 34.0);
@@ -88,15 +86,17 @@ impl Scale {
     }
 }
 
-fn element(svg: &mut String, text: &str) {
-    svg.push_str(text);
+/// A small count.
+fn float(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 fn axis(svg: &mut String, done: &Simulated, scale: &Scale, bottom: f64) {
     const STEPS: [i64; 14] =
         [60, 300, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, 86_400, 172_800, 604_800, 2_592_000, 31_536_000];
     let whole = scale.to.duration_since(scale.from).as_secs().max(1);
-    let apart = |step: &&i64| **step as f64 / whole as f64 * PLOT >= MIN_TICK;
+    let seconds = |seconds: i64| SignedDuration::from_secs(seconds).as_secs_f64();
+    let apart = |step: &&i64| seconds(**step) / seconds(whole) * PLOT >= MIN_TICK;
     let step = STEPS.iter().find(apart).copied().unwrap_or(whole);
     let offset = i64::from(done.zone.as_jiff().to_offset(scale.from).seconds());
     let first = (scale.from.as_second() + offset).div_euclid(step) * step - offset;
@@ -195,7 +195,7 @@ fn legend(svg: &mut String, y: f64) {
             y - 10.0,
             x + 18.0
         );
-        x += 44.0 + 7.0 * words.chars().count() as f64;
+        x += 44.0 + 7.0 * float(words.chars().count());
     }
 }
 

@@ -164,7 +164,9 @@ impl<'a> Engine<'a> {
                 lost.push((*id, run.attempt));
                 job.result.records[run.record].end_attempt(now);
             }
-            lost.into_iter().for_each(|run| self.push(noticed_at, Kind::LossNoticed, number, Some(run)));
+            for run in lost {
+                self.push(noticed_at, Kind::LossNoticed, number, Some(run));
+            }
         }
     }
 
@@ -178,12 +180,14 @@ impl<'a> Engine<'a> {
             let decided = plan::plan(job.definition, &job.timer, &seen, now);
             job.timer = decided.timer;
             job.result.error = decided.error;
-            decided.gaps.into_iter().for_each(|gap| job.add_gap(gap));
+            decided.gaps.iter().for_each(|gap| job.add_gap(gap));
             let started: Vec<RunId> = decided.runs.into_iter().filter_map(|run| job.add_run(run)).collect();
             for id in decided.cancel {
                 self.cancel(number, id, now);
             }
-            started.into_iter().for_each(|id| self.offer(number, id));
+            for id in started {
+                self.offer(number, id);
+            }
         }
         self.offer_held(number);
         self.push_due(number);

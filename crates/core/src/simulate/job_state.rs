@@ -86,8 +86,8 @@ impl<'a> JobState<'a> {
         }
     }
 
-    pub(super) fn add_gap(&mut self, gap: Gap) {
-        let Gap { first_slot_at, last_slot_at, slots, reason, .. } = gap;
+    pub(super) fn add_gap(&mut self, gap: &Gap) {
+        let Gap { first_slot_at, last_slot_at, slots, reason, .. } = *gap;
         if reason == GapReason::DstGap {
             self.result.dst_gaps.push(first_slot_at);
             return;

@@ -38,7 +38,7 @@ pub const MAX_SIMULATED_SLOTS: u64 = 500_000;
 /// The most steps of one simulation. Retries and waits take steps as well as slots do.
 const MAX_STEPS: u64 = 10_000_000;
 /// How long an instance holds a run without a heartbeat, by default.
-pub const LEASE: Duration = Duration::from_secs(60);
+pub const LEASE: Duration = Duration::from_mins(1);
 /// How long an instance waits after its start before it settles the runs of others as lost: two heartbeats.
 pub const REAPER_PATIENCE: Duration = Duration::from_secs(10);
 

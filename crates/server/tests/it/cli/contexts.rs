@@ -81,19 +81,17 @@ fn contexts_name_servers() {
 #[test]
 fn init_writes_a_configuration_that_a_server_accepts() {
     let folder = Folder::new();
-    let run = |args: &[&str]| ran(command(args).current_dir(folder.path()).output().unwrap());
+    let run = |args: &[&str]| ran(command(args).current_dir(folder.path()).env("LC_ALL", "C.UTF-8").output().unwrap());
     let made = run(&["init"]);
-    assert_eq!((made.code, made.stdout.as_str()), (Some(0), "+ Wrote everbell.toml\n"), "{}", made.stderr);
+    assert_eq!((made.code, made.stdout.as_str()), (Some(0), "✓ Wrote everbell.toml\n"), "{}", made.stderr);
     assert_eq!(made.stderr, "check it: everbell config check\nstart:    everbell serve\n");
     let checked = run(&["config", "check"]);
     assert_eq!(checked.code, Some(0), "{}", checked.stderr);
     // The notification works once its comment signs are gone.
     let text = fs::read_to_string(folder.path().join("everbell.toml")).unwrap();
     let (head, notify) = text.split_once("# [[notify]]").unwrap();
-    let notify: String = format!("# [[notify]]{notify}")
-        .lines()
-        .map(|line| format!("{}\n", line.trim_start_matches(['#', ' '])))
-        .collect();
+    let notify = format!("# [[notify]]{notify}");
+    let notify: String = notify.lines().flat_map(|line| [line.trim_start_matches(['#', ' ']), "\n"]).collect();
     fs::write(folder.path().join("all.toml"), format!("{head}{notify}")).unwrap();
     let mut all = command(&["config", "check", "--config", "all.toml"]);
     let all = ran(all.current_dir(folder.path()).env("SLACK_URL", "https://hooks.example.com/x").output().unwrap());

@@ -22,7 +22,7 @@ fn prefixes(server: &Server) {
     for id in &ids {
         let unique =
             (9..36).find(|end| ids.iter().filter(|other| other.starts_with(&id[..*end])).count() == 1).unwrap();
-        for prefix in [&id[..unique], &id[..unique + 1], *id, &id.replace('-', "")[..unique]] {
+        for prefix in [&id[..unique], &id[..=unique], *id, &id.replace('-', "")[..unique]] {
             assert!(data(server, &["runs", "show", prefix]).contains(&format!("\nid\t{id}\n")), "{prefix}");
         }
         assert_eq!(data(server, &["runs", "logs", &id[..unique]]), data(server, &["runs", "show", id, "--log"]));
