@@ -16,11 +16,12 @@ CREATE TABLE everbell_active_runs (
   failure_code     text,
   failure_message  text,
   failure_details  text,
-  output           text, paused integer not null default 0, earlier text, priority integer not null default 0,
+  output           text, paused integer not null default 0, earlier text, priority integer not null default 0, backfill integer not null default 0,
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
 CREATE INDEX everbell_active_runs_canceled on everbell_active_runs (cancel_by) where cancel_by is not null;
+CREATE INDEX everbell_active_runs_held on everbell_active_runs (job_id, org_id, backfill, run_id) where held;
 CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id);
 CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, priority, available_at) where status = 'pending';
 CREATE TABLE everbell_alert_state (
