@@ -27,7 +27,7 @@ pub(crate) struct OnlineArgs {
     /// Connect to the server of this context; default: `EVERBELL_CONTEXT`, else the one of `everbell context use`.
     #[arg(long, value_name = "NAME", conflicts_with = "server")]
     pub(crate) context: Option<String>,
-    /// Read the token from this file; default: `EVERBELL_TOKEN`, else `EVERBELL_TOKEN_FILE`, else `everbell-data/admin-token`.
+    /// Read the token from this file; default: that of the context, else `EVERBELL_TOKEN`, else `EVERBELL_TOKEN_FILE`, else `everbell-data/admin-token`.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Give up if the server does not respond within this time.

@@ -48,6 +48,7 @@ mod spec;
 mod declaration;
 mod draft;
 mod failure;
+mod gap;
 mod ids;
 mod job;
 mod json;

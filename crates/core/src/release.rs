@@ -48,6 +48,12 @@ impl ReleaseId {
         ReleaseId(versioned(&hash_of(texts)).into())
     }
 
+    /// The same declarations, asked for anew at this time: a release that was never seen, so it takes over.
+    #[must_use]
+    pub fn asked_at(&self, at: Timestamp) -> ReleaseId {
+        ReleaseId(versioned(&hash_of([self.as_str(), at.to_string().as_str()])).into())
+    }
+
     /// Reads an id that was stored.
     pub fn parse(text: &str) -> Result<ReleaseId, Invalid> {
         DeclarationHash::parse(text).map(|hash| ReleaseId(hash.as_str().into()))

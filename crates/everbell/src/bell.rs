@@ -184,8 +184,8 @@ impl Everbell {
     ///
     /// Everything is checked first, and nothing changes if something is wrong. New targets are served before jobs are
     /// synced, and the others are dropped afterwards: a run that was claimed by then still ends with its old handler, later
-    /// ones are left to other instances. If the database fails half-way, the targets stay as they were, and the jobs that
-    /// were written by then keep their new definition; repeating the reload completes it.
+    /// ones are left to other instances. If the database fails half-way, the jobs that were written
+    /// by then keep their new definition, and old and new targets are served; repeating the reload completes it.
     pub async fn reload(&self, builder: Builder) -> Result<SyncPlan, BuildError> {
         let mut syncer = self.parts.syncer.lock().await;
         let (mut targets, states, next) = builder.checked_reload(&self.parts)?;
@@ -200,10 +200,8 @@ impl Everbell {
                 *syncer = next;
                 Ok(done)
             }
-            Err(error) => {
-                self.parts.targets.replace(Targets::clone(&before));
-                Err(error)
-            }
+            // Jobs that were written name the new targets, the others the old ones: both are served.
+            Err(error) => Err(error),
         }
     }
 

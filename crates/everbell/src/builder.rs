@@ -293,7 +293,8 @@ impl Builder {
         self.keeping = Some(Keeping::In(Arc::clone(&parts.store)));
         let Checked { mut targets, states, schedules, app, .. } = self.check()?;
         targets.roles = Some(self.options.roles);
-        Ok((targets, states, Syncer::new(schedules, (self.source, app), self.removed, self.adopt)))
+        let syncer = Syncer::new(schedules, (self.source, app), self.removed, self.adopt);
+        Ok((targets, states, syncer.asked_at(parts.clock.now())))
     }
 
     fn check(&mut self) -> Result<Checked, BuildError> {

@@ -60,7 +60,11 @@ impl Contexts {
         let Some(file) = file() else { return Ok(Contexts::default()) };
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
-            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
+            // As of a service that runs with the home folder of another user.
+            Err(error)
+                if [ErrorKind::NotFound, ErrorKind::NotADirectory, ErrorKind::PermissionDenied]
+                    .contains(&error.kind()) =>
+            {
                 return Ok(Contexts::default());
             }
             Err(error) => return Err(unusable(&file, &error.to_string())),

@@ -207,17 +207,17 @@ fn find_token(inputs: &EndpointInputs, named: Option<&NamedContext>, server: &Ur
     if let Some(file) = &inputs.file_flag {
         return read_token(file, "--token-file").map(Some);
     }
-    if let Some(token) = named.filter(|named| named.by_flag).map(NamedContext::token).transpose()?.flatten() {
-        return Ok(Some(token));
-    }
-    if let Some(text) = &inputs.token_variable {
-        return Ok(Some(Token { secret: Secret::new(text.trim()), source: "EVERBELL_TOKEN".to_owned() }));
-    }
-    if let Some(file) = &inputs.file_variable {
-        return read_token(file, "EVERBELL_TOKEN_FILE").map(Some);
-    }
+    // Tokens of the environment are for whatever server that names, not for one that has its own.
     if let Some(token) = named.map(NamedContext::token).transpose()?.flatten() {
         return Ok(Some(token));
+    }
+    // Nor is one that was set beside `EVERBELL_SERVER` for the server of a context.
+    let is_of_another = named.is_some() && inputs.server_variable.is_some();
+    if let Some(text) = inputs.token_variable.as_ref().filter(|_| !is_of_another) {
+        return Ok(Some(Token { secret: Secret::new(text.trim()), source: "EVERBELL_TOKEN".to_owned() }));
+    }
+    if let Some(file) = inputs.file_variable.as_ref().filter(|_| !is_of_another) {
+        return read_token(file, "EVERBELL_TOKEN_FILE").map(Some);
     }
     // The data folder belongs to a server on this machine, so no other server gets its token.
     if !may_use_data_folder(server) {
@@ -320,7 +320,7 @@ mod tests {
         };
         let prod = |token: &str| ("10.0.0.9".to_owned(), Some("prod".to_owned()), Some(token.to_owned()));
         assert_eq!(found(inputs(false, None, None, None)), prod("the context `prod`"));
-        assert_eq!(found(inputs(false, None, None, Some("evb_e"))), prod("EVERBELL_TOKEN"));
+        assert_eq!(found(inputs(false, None, None, Some("evb_e"))), prod("the context `prod`"));
         assert_eq!(found(inputs(true, None, Some("http://10.0.0.7"), Some("evb_e"))), prod("the context `prod`"));
         let other = |host: &str| (host.to_owned(), None, None);
         assert_eq!(found(inputs(false, None, Some("http://10.0.0.7"), None)), other("10.0.0.7"), "and not its token");

@@ -227,7 +227,7 @@ fn in_comments(error: &CliError) -> String {
 }
 
 fn without_errors(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with(ERROR)).flat_map(|line| [line, "\n"]).collect()
+    text.lines().skip_while(|line| line.starts_with(ERROR)).flat_map(|line| [line, "\n"]).collect()
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Kind, Problem, Rule};
+use crate::freeze::FrozenSpan;
 use crate::ids::RunId;
 use crate::job::{Job, JobStatus};
 
@@ -20,6 +21,8 @@ pub struct JobFacts {
     pub last_success_at: Option<Timestamp>,
     /// Slots that were missed lately.
     pub missed: Option<MissedFact>,
+    /// The freezes that concern it: no success is expected of their slots.
+    pub frozen: Vec<FrozenSpan>,
     /// The time of its newest run that was not skipped by an operator: its slot, or when it was asked for.
     pub last_run_at: Option<Timestamp>,
 }
@@ -97,10 +100,10 @@ impl JobFacts {
         if state.status != JobStatus::Active || state.error.is_some() {
             return None;
         }
-        let spec = definition.spec.as_ref().ok()?;
+        let spec = definition.spec.clone().ok()?.without(&self.frozen);
         // A pause, a resumption and an edit change the state: the job is expected to succeed from then on.
         let from = definition.created_at.max(state.updated_at);
-        let deadline = rule.deadline.as_ref()?.missed(spec, from, self.last_success_at, now)?;
+        let deadline = rule.deadline.as_ref()?.missed(&spec, from, self.last_success_at, now)?;
         let reason = match self.last_success_at {
             Some(success) => format!("the last success was at {success}, and another one was due by {deadline}"),
             None => format!("it has not succeeded yet, and a success was due by {deadline}"),

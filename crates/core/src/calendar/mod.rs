@@ -31,6 +31,8 @@ pub use entry::{DayEntry, DaySpan};
 pub(crate) use filter::Filter;
 pub use ics::read_ics;
 
+/// The most bytes of all entries: every version of a job that names the calendar has them.
+pub const MAX_BYTES: usize = 64 << 10;
 /// The most entries of one calendar.
 pub const MAX_ENTRIES: usize = 2_000;
 /// The most calendars of a database.
@@ -85,6 +87,11 @@ impl CalendarContent {
     pub fn check(&self) -> Result<(), Invalid> {
         if self.entries.len() > MAX_ENTRIES {
             let reason = format!("must be at most {MAX_ENTRIES} entries, not {}", self.entries.len());
+            return Err(Invalid::new("dates", reason));
+        }
+        let bytes: usize = self.entries.iter().map(|entry| entry.to_string().len()).sum();
+        if bytes > MAX_BYTES {
+            let reason = format!("must be at most {MAX_BYTES} bytes with their names, not {bytes}");
             return Err(Invalid::new("dates", reason));
         }
         if self.entries.is_empty() && self.weekly.is_empty() {

@@ -139,7 +139,7 @@ pub(super) fn close(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, fac
     let Ok(spec) = spec_for(job, facts) else {
         return Plan::nothing(&plan::disarm(timer));
     };
-    plan::close(job, timer, &PlanContext { org_spec: Some(&spec), ..*seen }, reason_to_end(timer), at)
+    plan::close(job, timer, &PlanContext { org_spec: Some(&spec), frozen: &[], ..*seen }, reason_to_end(timer), at)
 }
 
 /// Like [`close`], for a timer that the next version of the job replaces at `at`. Also returns the timer of that

@@ -37,12 +37,12 @@ pub(super) fn plan(
     planner.finish()
 }
 
-/// A one-time job waits until the end of the freeze, which is when it was meant to run then.
+/// A one-time job waits until the end of the freeze: its fire moves there, as an operator could have moved it.
 fn one_time(mut planner: Planner<'_>, timer: &Timer, meant_at: Timestamp) -> Plan {
     let slot = timer.rescheduled_from.or_else(|| planner.spec.next_after(timer.last_slot_at));
     let end = thawed_at(planner.seen.frozen, meant_at);
     if end > planner.now {
-        return Plan::nothing(&Timer { next_run_at: Some(end), ..timer.clone() });
+        return Plan::nothing(&Timer { next_run_at: Some(end), rescheduled_from: slot, ..timer.clone() });
     }
     if let Some(slot) = slot {
         planner.rescheduled(slot, end);

@@ -251,7 +251,7 @@ impl<'a> Planner<'a> {
     fn fire(&mut self, fire: Fire) {
         let Fire { slot, scheduled_at, catch_up, folded, patient } = fire;
         let local_date = self.org.map(|_| org::local_date(self.spec, slot));
-        self.account_for_skips(slot);
+        self.account_before(slot);
         self.mark = self.mark.max(slot);
         if org::already_ran(self.spec, self.last_local_date, local_date) {
             self.gaps.push(gap_of(slot, GapReason::Coalesced));

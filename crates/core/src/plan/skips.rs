@@ -11,6 +11,16 @@ impl Planner<'_> {
     /// that its calendars exclude.
     pub(super) fn account_for_skips(&mut self, until: Timestamp) {
         self.account_for_freezes(until);
+        self.account_for_left_out(until);
+    }
+
+    /// Accounts for what is no slot before this one, which fires: it may lie in a freeze that its fire was moved out of.
+    pub(super) fn account_before(&mut self, slot: Timestamp) {
+        self.account_for_freezes(just_before(slot));
+        self.account_for_left_out(slot);
+    }
+
+    fn account_for_left_out(&mut self, until: Timestamp) {
         for row in self.base.excluded_between(self.skip_mark, until) {
             self.gaps.push(Gap {
                 first_slot_at: row.first,

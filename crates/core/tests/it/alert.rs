@@ -36,7 +36,7 @@ fn facts(failures: u32) -> JobFacts {
     let state = JobState { consecutive_failures: failures, ..JobState::new("test", created) };
     let job = Job { definition: Arc::new(given::job("*/5 * * * *", "", created)), state };
     let last_failure = (failures > 0).then(|| failure(at("01:00:00")));
-    JobFacts { job, last_failure, last_success_at: None, missed: None, last_run_at: None }
+    JobFacts { job, last_failure, last_success_at: None, missed: None, last_run_at: None, frozen: Vec::new() }
 }
 
 fn failure(at: Timestamp) -> FailureFact {

@@ -6,6 +6,7 @@ mod calendar;
 mod change;
 mod declaration;
 mod describe;
+mod freezes;
 mod fuzz;
 mod fuzz_check;
 mod given;

@@ -274,7 +274,7 @@ impl Jobs {
         Ok(reports)
     }
 
-    /// Cancels the runs of a backfill that have not started, and returns their number. Running ones continue. If it is
+    /// Cancels the runs of a backfill that have not started, and returns their number. Running ones continue, but one that begins at this very moment may be asked to stop. If it is
     /// for all orgs and still creates runs, it creates no more.
     pub async fn stop_backfill(&self, job: impl IntoJobRef, id: BackfillId) -> StoreResult<u64> {
         let job = self.get(job).await?;

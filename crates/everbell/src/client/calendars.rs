@@ -18,6 +18,8 @@ use crate::engine::random;
 const PREVIEW_DAYS: i64 = 90;
 /// The most slots of a job that are compared, and the most that are listed.
 const MAX_COMPARED: usize = 10_000;
+/// The most fires of all jobs that a preview compares. Further jobs are left out.
+const MAX_COMPARED_IN_ALL: usize = 500_000;
 const MAX_LISTED: usize = 20;
 
 /// Actions on calendars: `bell.calendars().by("ana").put("de-holidays", content).await?`.
@@ -190,11 +192,22 @@ impl Calendars {
         calendars.push(Arc::new(Calendar::new(name.clone(), u32::MAX, content)));
         let now = self.context.now();
         let until = now.checked_add(SignedDuration::from_hours(24 * PREVIEW_DAYS)).unwrap_or(Timestamp::MAX);
-        let mut effects = Vec::new();
+        let (mut effects, mut budget) = (Vec::new(), MAX_COMPARED_IN_ALL);
         for job in self.jobs_of(&name).await? {
+            if budget == 0 {
+                break;
+            }
             let next = Definition::clone(&job.definition).with_calendars(&calendars)?;
             let (Ok(before), Ok(after)) = (&job.definition.spec, &next.spec) else { continue };
-            let (before, after) = (fires(before, now, until), fires(after, now, until));
+            let (mut before, mut after) = (fires(before, now, until), fires(after, now, until));
+            budget = budget.saturating_sub(before.len() + after.len());
+            // Compared as far as both were read.
+            let last = |fires: &BTreeSet<Timestamp>| fires.last().copied().filter(|_| fires.len() >= MAX_COMPARED);
+            if let Some(read_until) = last(&before).into_iter().chain(last(&after)).min() {
+                before.retain(|slot| *slot <= read_until);
+                after.retain(|slot| *slot <= read_until);
+            }
+            tokio::task::yield_now().await;
             let differing = |one: &BTreeSet<Timestamp>, other: &BTreeSet<Timestamp>| {
                 let only: Vec<Timestamp> = one.difference(other).copied().collect();
                 (only.len() as u64, only.into_iter().take(MAX_LISTED).collect::<Vec<_>>())

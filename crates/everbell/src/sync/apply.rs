@@ -38,6 +38,8 @@ pub(crate) struct Syncer {
     pub(crate) adopt: bool,
     /// Whether the last sync has to be repeated, because another release of the program was running.
     held: AtomicBool,
+    /// When an operator asked for it, if one did: such a sync takes over from releases that are running.
+    asked_at: Option<Timestamp>,
     /// The release of these schedules, which never change.
     release: OnceLock<ReleaseId>,
 }
@@ -51,7 +53,13 @@ struct Seen {
 
 impl Syncer {
     pub(crate) fn new(schedules: Vec<Schedule>, (source, app): (Source, App), removed: Removed, adopt: bool) -> Syncer {
-        Syncer { schedules, source, app, removed, adopt, held: AtomicBool::new(false), release: OnceLock::new() }
+        let (held, release) = (AtomicBool::new(false), OnceLock::new());
+        Syncer { schedules, source, app, removed, adopt, held, asked_at: None, release }
+    }
+
+    /// Takes over from releases that are running, because an operator asks for it.
+    pub(crate) fn asked_at(self, at: Timestamp) -> Syncer {
+        Syncer { asked_at: Some(at), ..self }
     }
 
     /// Whether a sync can change something. A program that declares no job and removes none leaves the decision to others
@@ -63,7 +71,7 @@ impl Syncer {
     /// Returns the plan without carrying it out.
     pub(crate) async fn plan(&self, parts: &Parts) -> StoreResult<SyncPlan> {
         let (actor, seen) = (self.actor(), self.look(parts).await?);
-        let status = self.status(parts, &seen.release()).await?;
+        let status = self.status(parts, &self.release_of(&seen.declared)).await?;
         let keys = seen.declared.keys().chain(seen.existing.keys().filter(|key| !seen.declared.contains_key(*key)));
         let rules = self.rules(&actor, status);
         let steps = keys.filter_map(|key| {
@@ -142,7 +150,7 @@ impl Syncer {
         if let Some(release) = self.release.get() {
             return Ok(release);
         }
-        let release = release_of(&self.declared(parts)?);
+        let release = self.release_of(&self.declared(parts)?);
         Ok(self.release.get_or_init(|| release))
     }
 
@@ -207,6 +215,12 @@ impl Syncer {
         declared.collect()
     }
 
+    fn release_of(&self, declared: &BTreeMap<JobKey, Declared>) -> ReleaseId {
+        let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::of(job))).collect();
+        let release = ReleaseId::of(hashes.iter().map(|(key, hash)| (*key, hash)));
+        self.asked_at.map_or(release.clone(), |at| release.asked_at(at))
+    }
+
     async fn own_jobs(&self, parts: &Parts) -> StoreResult<BTreeMap<JobKey, JobRow>> {
         let status = vec![JobStatus::Active, JobStatus::Paused];
         let filter = JobFilter { status, source: Some(self.source), ..JobFilter::default() };
@@ -236,17 +250,6 @@ impl Syncer {
         let Syncer { source, app, removed, adopt, .. } = self;
         Rules { source: *source, app, actor, removed: *removed, adopt: *adopt, status }
     }
-}
-
-impl Seen {
-    fn release(&self) -> ReleaseId {
-        release_of(&self.declared)
-    }
-}
-
-fn release_of(declared: &BTreeMap<JobKey, Declared>) -> ReleaseId {
-    let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::of(job))).collect();
-    ReleaseId::of(hashes.iter().map(|(key, hash)| (*key, hash)))
 }
 
 /// Whether another writer was faster, or the answer was lost: reading again shows the truth.

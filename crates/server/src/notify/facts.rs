@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use everbell::{StoreError, Timestamp};
 use everbell_core::alert::{FailureFact, JobFacts, Kind, MissedFact, Problem, Rule, RuleScope};
+use everbell_core::freeze::frozen_spans;
 use everbell_core::store::{GapFilter, JobFilter, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, JobKey, JobStatus, Run, RunStatus};
 
@@ -15,6 +16,8 @@ use super::evaluator::{by_key, earlier};
 const MAX_NEWS_AGE: Duration = Duration::from_mins(10);
 /// How late the miss of a slot may be noted: after an outage the slots of all of it are.
 const MAX_GAP_DELAY: Duration = Duration::from_hours(24);
+/// How long ago a freeze may have ended to explain why a success is missing.
+const MAX_FREEZE_AGE: Duration = Duration::from_hours(31 * 24);
 /// Rows of one page, and the most pages of a list.
 const PAGE_LIMIT: u32 = 500;
 const MAX_PAGES: usize = 40;
@@ -56,6 +59,7 @@ pub(super) async fn gather(
         rules.iter().any(covers) || problems.iter().any(|problem| problem.is_open() && problem.job == *key)
     };
     rows.retain(is_asked);
+    let freezes = if asks(Kind::NoSuccess) { store.freezes(earlier(since, MAX_FREEZE_AGE)).await? } else { Vec::new() };
     let mut jobs = Vec::with_capacity(rows.len());
     for (key, row) in &rows {
         let definition = &row.job.definition;
@@ -75,6 +79,7 @@ pub(super) async fn gather(
             last_success_at,
             missed: missed.get(key).and_then(|gaps| missed_fact(gaps, last_run_at, since)),
             last_run_at,
+            frozen: frozen_spans(&freezes, definition),
         });
     }
     Ok(Facts { jobs, rows, gone })

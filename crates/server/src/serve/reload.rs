@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use everbell::{BuildError, Everbell};
+use everbell::{BuildError, Everbell, SyncAction};
 use everbell_core::Json;
 use everbell_http::{App, Reload, ReloadError, audit_entry};
 use everbell_observe::{Metrics, logs};
@@ -77,6 +77,11 @@ impl Reload for Reloader {
         let read = read.map_err(|error| {
             ReloadError::Invalid(error.problems.iter().map(|problem| format!("{problem}")).collect())
         })?;
+        if read.file.is_none()
+            && let Some(file) = &current.file
+        {
+            return Err(ReloadError::Invalid(vec![format!("the configuration file {file} is gone")]));
+        }
         let needs_restart = needs_restart(&self.started, &read);
         let mut next = with_settings_in_use(read, &self.started);
         if next.file.is_none() {
@@ -101,7 +106,7 @@ impl Reload for Reloader {
             instance: format!("{}:{}", self.bell.options().host, std::process::id()),
             changes,
             needs_restart,
-            warnings: next.warnings.clone(),
+            warnings: next.warnings.iter().cloned().chain(synced.steps.iter().filter_map(job_warning)).collect(),
         };
         if !dry_run {
             self.apply(&next, notifications, actor, &reloaded).await;
@@ -125,6 +130,7 @@ impl Reloader {
             tracing::error!(%error, "could not change the log level");
         }
         warnings::log(next);
+        reloaded.warnings.iter().filter(|one| !next.warnings.contains(one)).for_each(|one| tracing::warn!("{one}"));
         for ConfigChange { part, name, change } in &reloaded.changes {
             tracing::info!("configuration reloaded: {part} {name}: {change}");
         }
@@ -250,6 +256,13 @@ fn compare<T: PartialEq>(
 
 fn change(part: &str, name: &str, change: &str) -> ConfigChange {
     ConfigChange { part: part.to_owned(), name: name.to_owned(), change: change.to_owned() }
+}
+
+/// Describes a job that was left as it is, if a person should know.
+fn job_warning(step: &everbell::SyncStep) -> Option<String> {
+    let is_warning =
+        matches!(step.action, SyncAction::Edited { .. } | SyncAction::Held { .. } | SyncAction::Unowned { .. });
+    is_warning.then(|| step.to_string().split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// The change of a job: its step without the mark and the key.

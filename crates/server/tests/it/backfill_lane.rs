@@ -29,8 +29,8 @@ fn live_slots_run_while_a_backfill_is_at_work_and_a_stop_is_one_audit_entry() {
         assert_eq!(begun["toCreate"], 10, "{begun}");
         let progress = |wanted: [u64; 2]| {
             server.until("/jobs/key:busy/backfills", |list| {
-                let runs = &list["items"][0]["runs"];
-                [runs["running"].as_u64().unwrap_or(0), runs["pending"].as_u64().unwrap_or(0)] == wanted
+                let backfill = &list["items"][0];
+                backfill["running"] == wanted[0] && backfill["pending"] == wanted[1]
             });
         };
         progress([2, 8]);

@@ -167,3 +167,27 @@ fn another_admin_token_counts_at_once() {
     server.until_logged("setting auth.admin_token: changed");
     assert_eq!((status('a'), status('b')), (401, 200));
 }
+
+#[test]
+fn a_file_that_was_in_use_before_counts_at_once() {
+    let of = |target: &str| {
+        let job = format!("[[job]]\njob_key = \"moving\"\ntarget = \"{target}\"\ncron_expression = \"@daily\"\n");
+        format!("[[target]]\nlabel = \"{target}\"\ntype = \"log\"\n{job}")
+    };
+    let server = Server::with(&of("first")).registered();
+    for target in ["second", "first", "second"] {
+        write(&server, &of(target));
+        let reloaded: Value = serde_json::from_str(&data(&server, &["reload", "--json"])).unwrap();
+        assert!(change(&reloaded, "job", "moving").is_some(), "{reloaded}");
+        assert_eq!(server.get("/jobs/key:moving").expect(200)["target"], target);
+    }
+}
+
+#[test]
+fn a_file_that_is_gone_changes_nothing() {
+    let server = Server::with(&config("old", "")).registered();
+    fs::rename(server.folder.path().join("everbell.toml"), server.folder.path().join("aside")).unwrap();
+    let problem = server.post("/config/reload", &json!({})).problem(409, "Conflict");
+    assert!(problem["detail"].as_str().unwrap().contains("everbell.toml is gone"), "{problem}");
+    server.until("/instances", |list| list["items"][0]["targets"] == json!(["wait", "write"]));
+}

@@ -6,7 +6,7 @@ use everbell_core::freeze::Freeze;
 use everbell_core::store::{
     AuditEntry, CalendarStore, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoreError, StoreResult, StoredCalendar,
 };
-use everbell_core::{Definition, Job, JobStatus};
+use everbell_core::{Definition, Job, JobId, JobStatus, Timer};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -89,9 +89,15 @@ impl CalendarStore for MemoryStore {
     async fn end_freeze(&self, id: Uuid, audit: &AuditEntry) -> StoreResult<Freeze> {
         self.once(audit, |state| {
             let found = state.freezes.get(&id).ok_or_else(|| StoreError::not_found("freeze", id))?;
-            let (ends_at, ended) = (found.ends_at, found.ended_at(micros(audit.at), &audit.actor)?);
+            let (starts_at, ends_at) = (found.starts_at, found.ends_at);
+            let ended = found.ended_at(micros(audit.at), &audit.actor)?;
             state.freezes.insert(id, ended.clone());
-            for timer in state.timers.values_mut().filter(|timer| timer.next_run_at == Some(ends_at)) {
+            let State { timers, jobs, .. } = state;
+            let is_one_time = |job: &JobId| jobs.get(job).is_some_and(|job| job.definition.is_one_time());
+            let waits = |timer: &&mut Timer| {
+                timer.next_run_at == Some(ends_at) && timer.rescheduled_from.is_some() && is_one_time(&timer.job_id)
+            };
+            for timer in timers.values_mut().filter(|_| audit.at > starts_at).filter(waits) {
                 timer.next_run_at = Some(micros(audit.at));
             }
             state.write_audit(audit);

@@ -144,9 +144,11 @@ impl CalendarStore for PostgresStore {
             let ended = found.ended_at(at.into(), &audit.actor)?;
             let query = sqlx::query(include_str!("sql/end_freeze.sql")).bind(id).bind(at).bind(audit.actor.clone());
             on(FREEZING, query.execute_on(&mut tx)).await?;
-            let query = sqlx::query(include_str!("sql/wake_frozen_timers.sql"));
-            let query = query.bind(Micros::from(found.ends_at)).bind(at);
-            on(FREEZING, query.execute_on(&mut tx)).await?;
+            if audit.at > found.starts_at {
+                let query = sqlx::query(include_str!("sql/wake_frozen_timers.sql"));
+                let query = query.bind(Micros::from(found.ends_at)).bind(at);
+                on(FREEZING, query.execute_on(&mut tx)).await?;
+            }
             insert_audit(&mut tx, audit).await?;
             Ok(ended)
         };

@@ -130,8 +130,10 @@ impl CalendarStore for SqliteStore {
         let at = Micros::from(audit.at);
         let ended = found.ended_at(at.into(), &audit.actor)?;
         tx.run(sqlx::query(include_str!("sql/end_freeze.sql")).bind(id).bind(at).bind(audit.actor.clone())).await?;
-        let query = sqlx::query(include_str!("sql/wake_frozen_timers.sql"));
-        tx.run(query.bind(Micros::from(found.ends_at)).bind(at)).await?;
+        if audit.at > found.starts_at {
+            let query = sqlx::query(include_str!("sql/wake_frozen_timers.sql"));
+            tx.run(query.bind(Micros::from(found.ends_at)).bind(at)).await?;
+        }
         insert_audit(&mut tx, audit).await?;
         tx.commit_and_wake().await?;
         Ok(ended)

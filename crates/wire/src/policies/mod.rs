@@ -94,7 +94,7 @@ words!(
 pub struct Policies {
     /// How a slot is handled while earlier runs are active.
     pub overlap: Overlap,
-    /// How many runs of the job may be active at once.
+    /// How many runs of the job may be active at once. Runs of a backfill are counted apart.
     pub max_concurrent_runs: u32,
     /// How missed slots are handled.
     pub catch_up: CatchUp,

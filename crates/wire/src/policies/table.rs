@@ -54,7 +54,7 @@ pub const POLICIES: &[Policy] = &[
         usual: "1",
         group: OVERLAPS,
         label: "Runs at the same time",
-        note: "This many runs may be active before the rule above applies.",
+        note: "This many runs may be active before the rule above applies. Runs of a backfill are counted apart.",
         flag: Some(flag("max-concurrent-runs", "How many runs may be active before `--overlap` applies")),
         summary: Summary::Changed("up to {} runs at once"),
         rust: |policies, _| Some(format!(".max_concurrent_runs({})", policies.max_concurrent_runs)),

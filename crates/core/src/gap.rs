@@ -1,0 +1,60 @@
+//! [`Gap`]: slots that got no run.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::ids::{JobId, OrgId, gap_id};
+use crate::policy::words;
+
+/// Slots that got no run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// The first of them.
+    pub first_slot_at: Timestamp,
+    /// The last of them.
+    pub last_slot_at: Timestamp,
+    /// How many slots of the schedule lie in this range and have no other outcome.
+    pub slots: u64,
+    /// The reason.
+    pub reason: GapReason,
+    /// The actor, if a person caused it.
+    pub actor: Option<String>,
+}
+
+impl Gap {
+    /// An id that is the same wherever it is computed, ordered by the first slot.
+    pub fn id(&self, job: JobId, org: Option<&OrgId>) -> Uuid {
+        gap_id(self.reason.as_str(), job, org, self.first_slot_at)
+    }
+}
+
+/// Why slots got no run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GapReason {
+    /// Nothing was running, and the job does not catch up (so far back).
+    Missed,
+    /// Folded into the run of a later slot.
+    Coalesced,
+    /// The job was paused.
+    Paused,
+    /// The local time did not exist.
+    DstGap,
+    /// Older than the catch-up window.
+    Expired,
+    /// The schedule could not be read.
+    Errored,
+    /// A calendar of the job excludes the day.
+    Excluded,
+    /// A freeze was in force.
+    Frozen,
+}
+words!(GapReason {
+    Missed = "missed",
+    Coalesced = "coalesced",
+    Paused = "paused",
+    DstGap = "dst_gap",
+    Expired = "expired",
+    Errored = "errored",
+    Excluded = "excluded",
+    Frozen = "frozen",
+});
