@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::confirm::confirmed;
 use super::connection::RefusalContext;
 use super::online::{Format, ZoneArgs};
-use super::output::{Cell, Column, Mark, Output, Table, aligned, printable};
+use super::output::{Cell, Column, Mark, Output, Table, aligned, counted, printable};
 use super::times::stamp;
 use super::{CliError, Exit, OnlineArgs, Session};
 
@@ -230,9 +230,11 @@ fn set(args: &SetArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliE
         (_, true) => session.done(Mark::Waiting, &format!("Calendar {name} was not changed (dry run)"))?,
         (Some(calendar), false) => {
             let days = calendar.dates.len() + calendar.weekly.len();
-            let jobs = calendar.jobs.len();
-            let text =
-                format!("Calendar {name} has version {} with {days} entries, used by {jobs} jobs", calendar.version);
+            let (days, jobs) = (
+                if days == 1 { "1 entry".to_owned() } else { format!("{days} entries") },
+                counted(calendar.jobs.len(), "job"),
+            );
+            let text = format!("Calendar {name} is at version {} with {days}, used by {jobs}", calendar.version);
             session.done(Mark::Good, &text)?;
         }
         (None, false) => session.done(Mark::Good, &format!("Calendar {name} was written"))?,
@@ -248,7 +250,7 @@ fn set(args: &SetArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliE
         session.detail(&printable(&text))?;
     }
     if !written.dry_run {
-        let advice = format!("use it: everbell jobs new-version JOB --exclude {}", shell(&args.name));
+        let advice = format!("use it: everbell jobs edit JOB --exclude {}", shell(&args.name));
         session.advise(&advice)?;
     }
     Ok(if written.failed_jobs.is_empty() { Exit::Success } else { Exit::Failed })

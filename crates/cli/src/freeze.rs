@@ -147,7 +147,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
 }
 
 fn jobs(freeze: &wire::Freeze) -> String {
-    let all = freeze.label.clone().unwrap_or_else(|| "all".to_owned());
+    let all = freeze.label.clone().unwrap_or_else(|| "all jobs".to_owned());
     if freeze.except.is_empty() { all } else { format!("{all} except {}", freeze.except.join(", ")) }
 }
 
@@ -167,7 +167,7 @@ fn add(args: &AddArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliE
     let answer = answer.with_action(|| "announce the freeze".to_owned())?;
     let Some(freeze) = session.for_people(answer, |freeze| &freeze.id)? else { return Ok(Exit::Success) };
     let (from, until) = (stamp(freeze.from, &zone), stamp(freeze.until, &zone));
-    let text = format!("Schedules of {} do not fire from {from} until {until}", jobs(&freeze));
+    let text = format!("Frozen from {from} until {until}: {}", jobs(&freeze));
     session.done(Mark::Paused, &printable(&text))?;
     session.advise(&format!("end it early: everbell freeze end {}", freeze.id))?;
     Ok(Exit::Success)

@@ -34,7 +34,7 @@ pub(super) fn compose(notice: &Notice, job: Option<&JobRow>, run: Option<&Run>, 
     let title = title(problem, *change);
     let url = match run {
         Some(run) => links.page("/runs/", &run.id.to_string()),
-        None => links.page("/jobs/", &format!("key:{}", problem.job)),
+        None => links.page("/jobs/", problem.job.as_str()),
     };
     let local = |at: Timestamp| job.and_then(|job| local_time(job, at));
     let command = match run {

@@ -189,7 +189,7 @@ fn a_form_makes_the_next_version_of_what_differs() {
     );
     let page = admin.get("/jobs/daily/new-version");
     assert_eq!(page.status, 200);
-    for part in ["New version of", "value=\"0 8 * * 1-5\"", "No changes yet.", "value=\"1h\"", "Create version 2"] {
+    for part in ["<h1>Edit ", "value=\"0 8 * * 1-5\"", "No changes yet.", "value=\"1h\"", "Create version 2"] {
         assert!(page.text.contains(part), "{part} is not in {}", page.text);
     }
     assert!(!page.text.contains(NASTY));

@@ -103,7 +103,7 @@ fn a_new_version_shows_what_changes_before_it_does() {
     server.job("daily", &json!({"cronExpression": "0 8 * * *"}));
     let browser = Browser::admin(&server);
     browser.visit(&server.url("/jobs/daily"));
-    browser.click("New version…");
+    browser.click("Edit…");
     browser.fill("Expression", "30 7 * * *");
     browser.see("cronExpression");
     browser.see("Every day at 07:30");

@@ -61,7 +61,24 @@ pub(super) async fn gaps(
     }
     let filter = GapFilter { job_key: Some(subject.row.job.definition.key.clone()), ..GapFilter::default() };
     let page = request.runs().gaps(&filter, &PageRequest { limit, after: None }).await?;
-    Ok(Some(page.items.into_iter().map(|(_, org, gap)| (org, gap)).collect()))
+    let mut joined: Vec<(Option<OrgId>, Gap)> = Vec::new();
+    for (_, org, gap) in page.items {
+        match joined.last_mut() {
+            Some((None, later)) if org.is_none() && is_right_before(subject, &gap, later) => {
+                later.first_slot_at = gap.first_slot_at;
+                later.slots += gap.slots;
+            }
+            _ => joined.push((org, gap)),
+        }
+    }
+    Ok(Some(joined))
+}
+
+/// Whether no slot lies between two gaps of the same kind: people need not see that they were noted one by one.
+fn is_right_before(subject: &Subject, gap: &Gap, later: &Gap) -> bool {
+    let Ok(spec) = &subject.row.job.definition.spec else { return false };
+    let is_same = gap.reason == later.reason && gap.actor == later.actor;
+    is_same && spec.next_after(gap.last_slot_at) == Some(later.first_slot_at)
 }
 
 /// The explanation of a time.

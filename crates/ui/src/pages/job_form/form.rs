@@ -88,7 +88,7 @@ impl FormPage {
         let preview = Preview::load(request, &form, subject, &upcoming).await?;
         let gone = [problem::Kind::RevisionMismatch, problem::Kind::JobRetired];
         let stale = problem.is_some_and(|problem| gone.contains(&problem.kind));
-        let title = subject.map_or_else(|| "New job".to_owned(), |subject| format!("New version of {}", subject.key));
+        let title = subject.map_or_else(|| "New job".to_owned(), |subject| format!("Edit {}", subject.key));
         let page = FormPage {
             frame: request.frame(Section::Jobs, title).await,
             refusal: problem.map(refusal_of).unwrap_or_default(),
