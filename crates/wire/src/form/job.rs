@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn one_kind_of_schedule_takes_the_place_of_the_other() {
         let mut body = document(&definition(&full()));
-        merge(&mut body, &json!({"runAt": "2027-03-13T09:00:00Z"}));
+        // A one-time job cannot have calendars.
+        merge(&mut body, &json!({"runAt": "2027-03-13T09:00:00Z", "policies": {"calendar": null}}));
         assert!(definition(&body).is_one_time());
         merge(&mut body, &json!({"cronExpression": "@daily"}));
         assert!(!definition(&body).is_one_time());
