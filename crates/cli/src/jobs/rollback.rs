@@ -112,8 +112,11 @@ fn for_programs(session: &Session<'_>) -> bool {
 fn read(session: &Session<'_>, name: &str) -> Result<Version, CliError> {
     let answer = session.client.send(session.client.jobs().get(name).read_as());
     let Response { document: job, text, .. } = answer.with_action(|| format!("roll back job `{name}`")).or_list()?;
-    let read = serde_json::from_str::<Payload>(&text).ok();
-    Ok(Version { job, payload: read.and_then(|read| read.payload) })
+    let Payload { payload } = serde_json::from_str(&text).map_err(|error| CliError::Failed {
+        message: format!("the payload of job `{}` cannot be read: {error}", printable(name)),
+        hint: None,
+    })?;
+    Ok(Version { job, payload })
 }
 
 /// The newest version before the current one.

@@ -17,7 +17,7 @@ fn at(text: &str) -> Timestamp {
     format!("2026-11-15T{text}Z").parse().unwrap()
 }
 
-fn rule(kinds: &[Kind]) -> Rule {
+pub(crate) fn rule(kinds: &[Kind]) -> Rule {
     Rule {
         name: "all".to_owned(),
         kinds: kinds.to_vec(),
@@ -31,7 +31,7 @@ fn rule(kinds: &[Kind]) -> Rule {
     }
 }
 
-fn facts(failures: u32) -> JobFacts {
+pub(crate) fn facts(failures: u32) -> JobFacts {
     let created = at("00:00:00");
     let state = JobState { consecutive_failures: failures, ..JobState::new("test", created) };
     let job = Job { definition: Arc::new(given::job("*/5 * * * *", "", created)), state };

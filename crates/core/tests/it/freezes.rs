@@ -1,11 +1,15 @@
 //! Freezes: a slot of a freeze has one outcome, also if its fire was moved, and a one-time job is never lost.
 
+use std::time::Duration;
+
+use everbell_core::alert::{Deadline, JobFacts, Kind, Rule, decide};
 use everbell_core::change::{self, Edit, JobView};
 use everbell_core::freeze::FrozenSpan;
 use everbell_core::plan::{self, Plan, PlanContext};
 use everbell_core::{Definition, GapReason, Job, JobId, Timer};
 use jiff::Timestamp;
 
+use crate::alert::{facts, rule};
 use crate::given;
 
 fn at(text: &str) -> Timestamp {
@@ -78,4 +82,16 @@ fn a_one_time_job_that_waits_survives_an_edit() {
     let heir = changed.successor.unwrap();
     let plan = planned(&heir.definition, &heir.timer.unwrap(), &frozen, "14T03:00");
     assert_eq!(outcomes(&plan), [(at("14T01:00"), "run")]);
+}
+
+#[test]
+fn no_success_is_expected_of_frozen_slots() {
+    let deadline = Some(Deadline::Within(Duration::from_hours(1)));
+    let rules = [Rule { deadline, ..rule(&[Kind::NoSuccess]) }];
+    let mut late = facts(0);
+    late.last_success_at = Some(at("15T01:00"));
+    let told = |facts: &JobFacts| decide(&rules, std::slice::from_ref(facts), &[], &[], at("15T04:00")).problems.len();
+    assert_eq!(told(&late), 1);
+    late.frozen = vec![FrozenSpan { from: at("15T01:00"), until: at("15T06:00") }];
+    assert_eq!(told(&late), 0);
 }
