@@ -48,6 +48,16 @@ impl ReleaseId {
         ReleaseId(versioned(&hash_of(texts)).into())
     }
 
+    /// The same jobs beside these calendars, as text.
+    #[must_use]
+    pub fn with_calendars(self, texts: &[String]) -> ReleaseId {
+        if texts.is_empty() {
+            return self;
+        }
+        let all = [self.as_str()].into_iter().chain(texts.iter().map(String::as_str));
+        ReleaseId(versioned(&hash_of(all)).into())
+    }
+
     /// The same declarations, asked for anew at this time: a release that was never seen, so it takes over.
     #[must_use]
     pub fn asked_at(&self, at: Timestamp) -> ReleaseId {

@@ -216,7 +216,7 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
             failed(run, Failure { details, ..failure }, &Then::RETRY, now)
         }
         (RunStatus::Running, Outcome::Lost(details)) => {
-            let message = "its executor was not heard of until the lease ran out";
+            let message = "the instance that ran it was lost before it ended";
             let failure = Failure::new(FailureCode::LOST, message);
             // After the backoff: a run that takes its process down must not take down the next one at once.
             let then = match run.on_lost {

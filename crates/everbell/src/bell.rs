@@ -234,7 +234,7 @@ impl Everbell {
 
 impl Parts {
     /// Says regularly that this release of the program is running, and repeats a sync that had to wait for another one.
-    async fn keep_declared(&self) -> Infallible {
+    async fn keep_declared(self: &Arc<Self>) -> Infallible {
         loop {
             let syncer = self.syncer.lock().await;
             if syncer.can_change()

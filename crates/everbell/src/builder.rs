@@ -1,11 +1,14 @@
 //! [`Builder`]: what there shall be, checked as a whole before anything begins.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod checks;
+
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use everbell_core::calendar::CalendarContent;
 use everbell_core::store::Store;
-use everbell_core::{App, Source, Target, nearest};
+use everbell_core::{Source, Target};
 #[cfg(feature = "postgres")]
 use everbell_store::postgres::{PgPool, PostgresStore};
 
@@ -14,7 +17,6 @@ use tokio::sync::Mutex;
 use crate::app_name;
 use crate::bell::{Everbell, Parts};
 use crate::build_error::BuildError;
-use crate::client::listed;
 use crate::clock::{Clock, DatabaseClock};
 use crate::engine::EngineOptions;
 use crate::events::{Event, Events, Observer};
@@ -27,9 +29,6 @@ use crate::targets::{Action, PayloadCheck, Serving, TargetOptions, Targets};
 use crate::trace::{Tracing, TracingHook};
 use crate::typed::TargetLabel;
 
-/// The most known targets that a problem names.
-const MAX_NAMED_TARGETS: usize = 5;
-
 /// Describes an [`Everbell`]. Nothing happens before [`Builder::build`].
 #[must_use = "nothing happens until it is built"]
 pub struct Builder {
@@ -39,6 +38,7 @@ pub struct Builder {
     targets: Vec<Registered>,
     known: Vec<String>,
     schedules: Vec<Schedule>,
+    calendars: Vec<(String, CalendarContent)>,
     source: Source,
     app: Option<String>,
     removed: Removed,
@@ -73,8 +73,7 @@ struct Checked {
     targets: Targets,
     known: BTreeSet<Target>,
     states: Arc<States>,
-    schedules: Vec<Schedule>,
-    app: App,
+    syncer: Syncer,
 }
 
 impl Builder {
@@ -86,6 +85,7 @@ impl Builder {
             targets: Vec::new(),
             known: Vec::new(),
             schedules: Vec::new(),
+            calendars: Vec::new(),
             source: Source::Code,
             app: None,
             removed: Removed::default(),
@@ -204,6 +204,12 @@ impl Builder {
         self
     }
 
+    /// Declares a calendar, which jobs may name. [`Builder::build`] writes it before the jobs, with all of its days.
+    pub fn calendar(mut self, name: impl Into<String>, content: CalendarContent) -> Builder {
+        self.calendars.push((name.into(), content));
+        self
+    }
+
     /// Sets the kind of owner of the schedules: default [`Source::Code`]. A sync leaves the jobs of other owners alone.
     pub fn source(mut self, source: Source) -> Builder {
         self.source = source;
@@ -274,7 +280,7 @@ impl Builder {
     }
 
     async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>), BuildError> {
-        let Checked { keeping, targets, known, states, schedules, app } = self.check()?;
+        let Checked { keeping, targets, known, states, syncer } = self.check()?;
         let store = match keeping {
             Keeping::In(store) => store,
             Keeping::At(url) => everbell_store::connect(&url).await?,
@@ -283,7 +289,6 @@ impl Builder {
         };
         let clock = if let Some(clock) = self.clock { clock } else { Arc::new(DatabaseClock::start(&*store).await?) };
         let (options, events) = (self.options, Events::new(self.observers));
-        let syncer = Syncer::new(schedules, (self.source, app), self.removed, self.adopt);
         let (targets, syncer) = (Serving::new(targets), Mutex::new(syncer));
         Ok((Arc::new(Parts { store, clock, targets, known, options, events, syncer }), states))
     }
@@ -291,9 +296,8 @@ impl Builder {
     /// Returns the parts that replace those of a running program.
     pub(crate) fn checked_reload(mut self, parts: &Parts) -> Result<(Targets, Arc<States>, Syncer), BuildError> {
         self.keeping = Some(Keeping::In(Arc::clone(&parts.store)));
-        let Checked { mut targets, states, schedules, app, .. } = self.check()?;
+        let Checked { mut targets, states, syncer, .. } = self.check()?;
         targets.roles = Some(self.options.roles);
-        let syncer = Syncer::new(schedules, (self.source, app), self.removed, self.adopt);
         Ok((targets, states, syncer.asked_at(parts.clock.now())))
     }
 
@@ -314,74 +318,14 @@ impl Builder {
         let states = Arc::new(std::mem::take(&mut self.states));
         let targets = self.check_targets(&states, &mut problems);
         let schedules = self.check_schedules(&names, &targets, &mut problems);
+        let calendars = self.check_calendars(&mut problems);
         match (keeping, app) {
             (Some(keeping), Some(app)) if problems.is_empty() => {
-                Ok(Checked { keeping, targets, known, states, schedules, app })
+                let syncer = Syncer::new(schedules, (self.source, app), self.removed, self.adopt);
+                Ok(Checked { keeping, targets, known, states, syncer: syncer.with_calendars(calendars) })
             }
             _ => Err(BuildError::Invalid(problems)),
         }
-    }
-
-    fn check_targets(&mut self, states: &Arc<States>, problems: &mut Vec<String>) -> Targets {
-        let mut targets = Targets::new(self.tracing.clone());
-        for Registered { name, options, check, check_payload, erase } in std::mem::take(&mut self.targets) {
-            problems.extend(check(states).into_iter().map(|missing| format!("target `{name}`: {missing}")));
-            if options.concurrency == Some(0) {
-                problems.push(format!("target `{name}`: concurrency must be at least 1"));
-            }
-            if options.timeout.is_some_and(|timeout| timeout.is_zero()) {
-                problems.push(format!("target `{name}`: timeout must be more than 0"));
-            }
-            match Target::new(&name) {
-                Ok(target) => {
-                    let action = self.layers.wrap(erase(Arc::clone(states)));
-                    if !targets.add_checked(target, action, options, check_payload) {
-                        problems.push(format!("target `{name}` is defined twice"));
-                    }
-                }
-                Err(problem) => problems.push(format!("target `{}`: {}", name.escape_debug(), problem.reason)),
-            }
-        }
-        targets
-    }
-
-    fn check_known(&self, problems: &mut Vec<String>) -> BTreeSet<Target> {
-        let checked = self.known.iter().filter_map(|name| {
-            let target = Target::new(name);
-            target.map_err(|why| problems.push(format!("target `{}`: {}", name.escape_debug(), why.reason))).ok()
-        });
-        checked.collect()
-    }
-
-    fn check_schedules(
-        &mut self,
-        known: &BTreeSet<String>,
-        targets: &Targets,
-        problems: &mut Vec<String>,
-    ) -> Vec<Schedule> {
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-        for schedule in &self.schedules {
-            let key = schedule.key().escape_debug().to_string();
-            let count = counts.entry(schedule.key()).or_default();
-            *count += 1;
-            if *count == 2 {
-                problems.push(format!("schedule `{key}` is defined twice"));
-            }
-            let found = schedule.check().err().unwrap_or_default();
-            problems.extend(found.iter().map(|problem| format!("schedule `{key}`: {problem}")));
-            if let Some(target) = schedule.target_name().filter(|target| !known.contains(*target)) {
-                let names = listed(&nearest(target, known.iter().map(String::as_str), MAX_NAMED_TARGETS));
-                let target = target.escape_debug();
-                problems.push(format!("schedule `{key}` names unknown target `{target}`; known: {names}"));
-            }
-            let target = schedule.target_name().and_then(|target| Target::new(target).ok());
-            if let (Some(target), Some(payload)) = (target, schedule.payload_json())
-                && let Err(problem) = targets.check_payload(&target, &payload, None)
-            {
-                problems.push(format!("schedule `{key}`: {problem}"));
-            }
-        }
-        std::mem::take(&mut self.schedules)
     }
 }
 

@@ -118,6 +118,7 @@ mod trace;
 mod typed;
 
 pub use everbell_core as core;
+pub use everbell_core::calendar::CalendarContent;
 pub use jiff::{self, Timestamp, Zoned};
 
 pub use bell::Everbell;
@@ -136,7 +137,7 @@ pub use run::Run;
 pub use running::Running;
 pub use schedule::Schedule;
 pub use shutdown_signal::shutdown_signal;
-pub use sync::{Removed, SyncAction, SyncPlan, SyncStep};
+pub use sync::{CalendarAction, CalendarStep, Removed, SyncAction, SyncPlan, SyncStep};
 pub use targets::{Action, PayloadCheck, TargetOptions};
 pub use trace::Tracing;
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};

@@ -37,6 +37,7 @@ pub(crate) enum Section {
     Runs,
     Problems,
     Timeline,
+    Calendars,
     Orgs,
     Cluster,
     Targets,

@@ -243,6 +243,15 @@ fn dashboard_pages() -> Vec<Page> {
         post("/problems/{id}/mute", pages::problems::mute),
         post("/problems/{id}/unmute", pages::problems::unmute),
         post("/problems/channels/{name}/test", pages::problems::test),
+        get("/calendars", Role(Viewer), pages::calendars::show),
+        get("/new-calendar", Role(Viewer), pages::calendars::edit::show),
+        post("/new-calendar", pages::calendars::edit::send),
+        get("/calendars/{name}", Role(Viewer), pages::calendars::edit::show),
+        post("/calendars/{name}", pages::calendars::edit::send),
+        post("/calendars/{name}/delete", pages::calendars::edit::delete),
+        get("/freezes/new", Role(Viewer), pages::calendars::freeze::show),
+        post("/freezes/new", pages::calendars::freeze::send),
+        post("/freezes/{id}/end", pages::calendars::freeze::end),
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
     ]
 }
@@ -270,9 +279,10 @@ fn admin_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const RESERVED_PATHS: [&str; 18] = [
+pub const RESERVED_PATHS: [&str; 21] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
-    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems",
+    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "calendars",
+    "freezes", "new-calendar",
 ];
 
 /// The pages of one application.

@@ -91,7 +91,7 @@ pub(super) fn instances(all: &[wire::Instance], now: Timestamp) -> Vec<Finding> 
     if live.iter().any(|one| one.roles.iter().any(|role| role == "scheduler")) {
         findings.push(Finding::ok("instances", format!("{} live", counted(live.len(), "instance"))));
     } else {
-        let next = "start one: everbell serve";
+        let next = "start one with the role `all` or `scheduler`: everbell serve";
         findings.push(Finding::error("instances", "no live instance fires jobs", next));
     }
     for one in lost {

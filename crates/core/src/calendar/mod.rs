@@ -83,6 +83,13 @@ pub struct CalendarContent {
 }
 
 impl CalendarContent {
+    /// Reads days such as `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25 Christmas`, and days of every week such as
+    /// `sat`.
+    pub fn parse(dates: &[&str], weekly: &[&str]) -> Result<CalendarContent, Invalid> {
+        let entries = dates.iter().map(|day| day.parse()).collect::<Result<_, _>>()?;
+        Ok(CalendarContent { timezone: None, entries, weekly: Weekdays::parse(weekly)? })
+    }
+
     /// Refuses a calendar that has too many entries, or none.
     pub fn check(&self) -> Result<(), Invalid> {
         if self.entries.len() > MAX_ENTRIES {

@@ -27,6 +27,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use backfill::{Backfill, MAX_BACKFILLED, MAX_PARALLEL, backfill};
 pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_now, skip_next};
+pub use overlap::REPLACER;
 use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
 

@@ -5,6 +5,9 @@ use crate::ids::RunId;
 use crate::policy::{Overlap, Policies};
 use crate::run::{ActiveRun, SkipReason};
 
+/// The actor who cancels a run that a later slot replaces.
+pub const REPLACER: &str = "everbell (overlap: replace)";
+
 /// Whether a run may start.
 pub(super) enum Admission {
     Start,

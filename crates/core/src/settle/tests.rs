@@ -75,7 +75,7 @@ fn a_single_attempt_ends_with_its_outcome() {
             "failed panic: boom",
             "failed timeout: stopped after 900 s",
             "failed shutdown: its instance shut down",
-            "failed lost: its executor was not heard of until the lease ran out",
+            "failed lost: the instance that ran it was lost before it ended",
             "canceled canceled: canceled by ana",
         ]
     );
@@ -94,7 +94,7 @@ fn what_makes_sense_is_tried_again() {
             "retry at 2026-11-15T12:00:10Z panic",
             "retry at 2026-11-15T12:00:10Z timeout",
             "retry at 2026-11-15T12:00:10Z shutdown",
-            "failed lost: its executor was not heard of until the lease ran out",
+            "failed lost: the instance that ran it was lost before it ended",
             "canceled canceled: canceled by ana",
         ]
     );
@@ -122,7 +122,7 @@ fn a_lost_run_is_retried_within_its_attempts_if_the_job_says_so() {
     assert_eq!(say(&retried(1, 3, Vec::new()), lost()), "retry at 2026-11-15T12:00:10Z lost");
     assert_eq!(say(&retried(2, 3, Vec::new()), lost()), "retry at 2026-11-15T12:00:20Z lost", "after the backoff");
     let over = say(&retried(3, 3, Vec::new()), lost());
-    assert_eq!(over, "failed lost: its executor was not heard of until the lease ran out");
+    assert_eq!(over, "failed lost: the instance that ran it was lost before it ended");
     assert_eq!(say(&run(RunStatus::Running, 1, 3), lost()), over, "not by default");
 }
 

@@ -9,12 +9,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::job_state::JobState;
 use super::{LEASE, MAX_STEPS, Outage, REAPER_PATIENCE, Scenario, SimulatedJob, Simulation, SlotStatus};
 use crate::ids::{Invalid, RunId};
-use crate::plan::{self, PlanContext};
+use crate::plan::{self, PlanContext, REPLACER};
 use crate::run::{ActiveRun, RunStatus};
 use crate::settle::{Next, Outcome, Settling, Transition, cancel_retry, settle};
-
-/// The actor that cancels a run in favor of a later one, as in production.
-const SCHEDULER: &str = "everbell";
 
 /// The order in which events of one instant happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -205,7 +202,7 @@ impl<'a> Engine<'a> {
         run.cancel_requested = true;
         // No instance is left that could stop a lost run; it ends when its loss is noticed.
         if !run.lost {
-            self.settle(number, id, None, Outcome::Canceled { by: SCHEDULER.to_owned() }, now);
+            self.settle(number, id, None, Outcome::Canceled { by: REPLACER.to_owned() }, now);
         }
     }
 
@@ -227,7 +224,7 @@ impl<'a> Engine<'a> {
         }
         let settling = Settling::new(id, run.status, run.attempt, Some(&job.definition.policies));
         let Some(decided) = settle(&settling.after(run.earlier.clone()), outcome, now) else { return };
-        let canceled = if run.cancel_requested { cancel_retry(&decided, SCHEDULER, now) } else { None };
+        let canceled = if run.cancel_requested { cancel_retry(&decided, REPLACER, now) } else { None };
         if run.status == RunStatus::Running {
             self.running -= 1;
             job.running -= 1;

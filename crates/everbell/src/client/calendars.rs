@@ -132,7 +132,7 @@ impl Calendars {
         let own_version = before.map_or(0, |before| before.calendar.version());
         StoreError::expect_revision("calendar", &new.name, version.map(u64::from), Some(own_version.into()))?;
         if let Some(before) = before {
-            expect_owner(before, new.source)?;
+            self.expect_owner(before, new.source).await?;
             if *before.calendar.content() == new.content && before.source == new.source {
                 return self.applied(before.clone()).await;
             }
@@ -172,7 +172,7 @@ impl Calendars {
     /// Deletes a calendar. Refuses one that a current job names, and one that a configuration file declares.
     pub async fn delete(&self, name: &str) -> StoreResult<()> {
         let before = self.get(name).await?;
-        expect_owner(&before, Source::Api)?;
+        self.expect_owner(&before, Source::Api).await?;
         self.remove(&before).await
     }
 
@@ -181,6 +181,22 @@ impl Calendars {
         let facts = calendar_facts(before.calendar.content(), before.calendar.version());
         let audit = self.context.entry("calendar.delete", format!("calendar:{name}"), now, Some(&facts), None);
         self.context.parts.store.delete_calendar(name, &audit).await
+    }
+
+    /// A calendar that the program declares is changed there: the next sync would undo another edit.
+    async fn expect_owner(&self, before: &StoredCalendar, source: Source) -> StoreResult<()> {
+        if source != Source::Api {
+            return Ok(());
+        }
+        let syncer = self.context.parts.syncer.lock().await;
+        if !syncer.declares_calendar(before.calendar.name()) {
+            return Ok(());
+        }
+        let reason = match syncer.source {
+            Source::Config => "the configuration file declares this calendar: change its `[[calendar]]` block instead",
+            Source::Code | Source::Api => "the program declares this calendar: change it there",
+        };
+        Err(Invalid::new("name", reason).into())
     }
 
     /// Returns the fires of which jobs would change in the next 90 days if a calendar had these days. Changes nothing.
@@ -223,15 +239,6 @@ impl Calendars {
 
 fn fires(spec: &Spec, from: Timestamp, until: Timestamp) -> BTreeSet<Timestamp> {
     spec.slots_after(from).take_while(|slot| *slot <= until).take(MAX_COMPARED).collect()
-}
-
-/// Only its owner changes a calendar.
-fn expect_owner(before: &StoredCalendar, source: Source) -> Result<(), Invalid> {
-    if source == Source::Api && before.source == Source::Config {
-        let reason = "the configuration file declares this calendar: change its [[calendar]] block instead";
-        return Err(Invalid::new("name", reason));
-    }
-    Ok(())
 }
 
 /// The days of a calendar, for the audit trail. Long lists are cut.

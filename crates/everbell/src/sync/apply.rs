@@ -1,12 +1,12 @@
 //! Reads, diffs and writes, one job after the other.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use everbell_core::change::{self, Edit, JobView};
 use everbell_core::plan::Missed;
-use everbell_core::store::{DecideFn, JobFilter, JobRef, JobRow, PageRequest, StoreError, StoreResult};
+use everbell_core::store::{DecideFn, JobFilter, JobRef, JobRow, NewCalendar, PageRequest, StoreError, StoreResult};
 use everbell_core::{
     App, Comparison, Declaration, DeclarationHash, JobId, JobKey, JobStatus, Made, Pause, ReleaseId, ReleaseStatus,
     Source, compare,
@@ -30,6 +30,8 @@ const NO_LONGER_DECLARED: &str = "no longer declared";
 #[derive(Debug)]
 pub(crate) struct Syncer {
     pub(crate) schedules: Vec<Schedule>,
+    /// The calendars that are declared, which jobs may name.
+    pub(super) calendars: Vec<NewCalendar>,
     /// The kind of owner of the declared jobs.
     pub(crate) source: Source,
     /// The program that owns them: jobs of other owners are left alone.
@@ -54,7 +56,8 @@ struct Seen {
 impl Syncer {
     pub(crate) fn new(schedules: Vec<Schedule>, (source, app): (Source, App), removed: Removed, adopt: bool) -> Syncer {
         let (held, release) = (AtomicBool::new(false), OnceLock::new());
-        Syncer { schedules, source, app, removed, adopt, held, asked_at: None, release }
+        let calendars = Vec::new();
+        Syncer { schedules, calendars, source, app, removed, adopt, held, asked_at: None, release }
     }
 
     /// Takes over from releases that are running, because an operator asks for it.
@@ -62,10 +65,10 @@ impl Syncer {
         Syncer { asked_at: Some(at), ..self }
     }
 
-    /// Whether a sync can change something. A program that declares no job and removes none leaves the decision to others
-    /// of its name.
+    /// Whether a sync can change something. A program that declares nothing and removes nothing leaves the decision to
+    /// others of its name.
     pub(crate) fn can_change(&self) -> bool {
-        !self.schedules.is_empty() || self.removed != Removed::Keep
+        !self.schedules.is_empty() || !self.calendars.is_empty() || self.removed != Removed::Keep
     }
 
     /// Returns the plan without carrying it out.
@@ -80,7 +83,7 @@ impl Syncer {
         });
         let mut steps: Vec<SyncStep> = steps.collect();
         steps.sort_by(|a, b| a.key.cmp(&b.key));
-        Ok(SyncPlan { steps })
+        Ok(SyncPlan { steps, calendars: self.plan_calendars(parts, status).await? })
     }
 
     /// Returns the plan, or the jobs of another owner, which block all of it.
@@ -91,13 +94,14 @@ impl Syncer {
     }
 
     /// Carries out the plan. Jobs of another owner block all of it.
-    pub(crate) async fn apply(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
+    pub(crate) async fn apply(&self, parts: &Arc<Parts>) -> Result<SyncPlan, BuildError> {
         let plan = self.expect_no_conflict(parts).await?;
         let mut status = ReleaseStatus::Current;
         if self.can_change() {
             let release = self.release(parts)?;
             status = parts.store.declare_release(self.source, &self.app, release, parts.clock.now()).await?;
         }
+        let calendars = self.apply_calendars(parts, status).await?;
         let mut steps = Vec::with_capacity(plan.steps.len());
         for step in plan.steps {
             if step.action.is_change() || matches!(step.action, SyncAction::Held { .. }) {
@@ -106,7 +110,7 @@ impl Syncer {
                 steps.push(step);
             }
         }
-        let done = SyncPlan { steps };
+        let done = SyncPlan { steps, calendars };
         let held = done.held().count();
         self.held.store(held > 0 || !status.is_current(), Ordering::Relaxed);
         if held > 0 {
@@ -121,7 +125,7 @@ impl Syncer {
     }
 
     /// Says that this release is running. Syncs again if it had to wait for another one, which may be gone by now.
-    pub(crate) async fn keep_up(&self, parts: &Parts) -> Result<(), BuildError> {
+    pub(crate) async fn keep_up(&self, parts: &Arc<Parts>) -> Result<(), BuildError> {
         let (release, now) = (self.release(parts)?, parts.clock.now());
         let releases = parts.store.releases(self.source, &self.app).await?;
         parts.store.see_release(self.source, &self.app, release, now).await?;
@@ -130,9 +134,8 @@ impl Syncer {
             return Ok(());
         }
         let done = self.apply(parts).await?;
-        for step in done.steps.iter().filter(|step| step.action.is_change()) {
-            info!("{step}");
-        }
+        done.calendars.iter().filter(|step| step.action.is_change()).for_each(|step| info!("{step}"));
+        done.steps.iter().filter(|step| step.action.is_change()).for_each(|step| info!("{step}"));
         Ok(())
     }
 
@@ -218,6 +221,7 @@ impl Syncer {
     fn release_of(&self, declared: &BTreeMap<JobKey, Declared>) -> ReleaseId {
         let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::of(job))).collect();
         let release = ReleaseId::of(hashes.iter().map(|(key, hash)| (*key, hash)));
+        let release = release.with_calendars(&self.calendar_texts());
         self.asked_at.map_or(release.clone(), |at| release.asked_at(at))
     }
 
@@ -242,7 +246,7 @@ impl Syncer {
     }
 
     /// The actor of a sync, different from the program's own: a sync may undo only what a sync did.
-    fn actor(&self) -> String {
+    pub(super) fn actor(&self) -> String {
         format!("sync:{}", self.source)
     }
 

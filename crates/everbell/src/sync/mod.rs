@@ -23,12 +23,16 @@
 //! | yes, once, in the past | nothing | nothing: an edit never fires retroactively |
 //! | not any more | living, declared by this program | kept, paused or retired, see [`Removed`] |
 //! | no | living, declared by no program by name | kept, and the plan mentions it |
+//!
+//! Calendars that are declared come first: see [`calendars`].
 
 mod apply;
+mod calendars;
 mod diff;
 mod plan;
 
 pub(crate) use apply::Syncer;
+pub use calendars::{CalendarAction, CalendarStep};
 pub(crate) use diff::{Declared, Rules, diff};
 pub use plan::{SyncAction, SyncPlan, SyncStep};
 

@@ -5,12 +5,16 @@ use std::fmt;
 use everbell_core::{App, JobKey, Source};
 use jiff::Timestamp;
 
+use super::CalendarStep;
+
 /// The actions of a sync, in the order of the job keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SyncPlan {
     /// One step for each job that is, or was, declared.
     pub steps: Vec<SyncStep>,
+    /// One step for each calendar that is declared. They come before the jobs.
+    pub calendars: Vec<CalendarStep>,
 }
 
 /// The action for one job.
@@ -188,6 +192,9 @@ impl SyncPlan {
 
 impl fmt::Display for SyncPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for step in &self.calendars {
+            writeln!(f, "{step}")?;
+        }
         for step in &self.steps {
             writeln!(f, "{step}")?;
         }

@@ -1,6 +1,7 @@
 //! `everbell config`: the configuration of the server, before it is started.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use everbell::{JobId, JobKey, Made, Scope, Source};
 use everbell_core::cron::Warning;
@@ -68,12 +69,17 @@ fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &
     for job in &mut jobs {
         job.misses = job.missing(&keys);
     }
+    let mut warnings = config.warnings.clone();
+    warnings.extend(config.targets.iter().filter_map(missing_program));
     if args.json {
-        output.json(&Accepted::new(&config, &jobs))?;
+        output.json(&Accepted::new(&config, &jobs, &warnings))?;
         return Ok(Exit::Success);
     }
     let of = config.file.as_deref().unwrap_or("no configuration file, using defaults");
     let mut counts = format!("{}, {}", counted(config.targets.len(), "target"), counted(jobs.len(), "job"));
+    if !config.calendars.is_empty() {
+        counts = format!("{counts}, {}", counted(config.calendars.len(), "calendar"));
+    }
     if !config.channels.is_empty() {
         let (channels, rules) = (counted(config.channels.len(), "channel"), counted(config.rules.len(), "rule"));
         counts = format!("{counts}, {channels}, {rules}");
@@ -83,7 +89,7 @@ fn check(args: &ConfigArgs, environment: &Environment, now: Timestamp, output: &
     output.table(&rows, &[2])?;
     // On a terminal both streams meet: the table comes first, whole.
     output.flush()?;
-    config.warnings.iter().for_each(warn);
+    warnings.iter().for_each(warn);
     for job in &jobs {
         job.remarks().iter().for_each(|remark| warn(format!("job \"{}\": {remark}", job.definition.key.as_str())));
     }
@@ -127,6 +133,22 @@ fn target_row(target: &TargetSettings) -> Vec<String> {
         Kind::Shell(_) => "runs the command of the payload".to_owned(),
     };
     vec!["target".to_owned(), target.label.clone(), type_of(target).to_owned(), does]
+}
+
+/// Says that the program of a `command` target cannot be found on this machine, which need not be the server's.
+fn missing_program(target: &TargetSettings) -> Option<String> {
+    let Kind::Command(command) = &target.kind else { return None };
+    let program = Path::new(command.argv.first()?);
+    let found = if program.components().count() > 1 {
+        command.cwd.as_deref().unwrap_or(Path::new("")).join(program).exists()
+    } else if command.env.contains_key("PATH") {
+        return None;
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    let label = &target.label;
+    (!found).then(|| format!("target \"{label}\": the program `{}` was not found on this machine", program.display()))
 }
 
 fn type_of(target: &TargetSettings) -> &'static str {
@@ -239,7 +261,7 @@ struct JobDocument<'a> {
 }
 
 impl<'a> Accepted<'a> {
-    fn new(config: &'a Config, jobs: &'a [Job]) -> Accepted<'a> {
+    fn new(config: &'a Config, jobs: &'a [Job], warnings: &'a [String]) -> Accepted<'a> {
         let target = |target: &'a TargetSettings| TargetDocument { label: &target.label, kind: type_of(target) };
         let job = |job: &'a Job| JobDocument {
             job_key: job.definition.key.as_str(),
@@ -255,7 +277,7 @@ impl<'a> Accepted<'a> {
             file: config.file.as_deref(),
             targets: config.targets.iter().map(target).collect(),
             jobs: jobs.iter().map(job).collect(),
-            warnings: &config.warnings,
+            warnings,
         }
     }
 }

@@ -79,7 +79,7 @@ impl Document {
 fn name_of<'v>(kind: &str, block: Option<&'v Value>) -> Option<&'v str> {
     let name = match kind {
         "job" => "job_key",
-        "template" | "notify" | "rule" => "name",
+        "template" | "notify" | "rule" | "calendar" => "name",
         "target" => "label",
         _ => return None,
     };

@@ -22,6 +22,7 @@ pub(crate) const SECTIONS: &[Field] = &[
     optional("shell", Kind::Object(SHELL), "The built-in target `shell`, which runs the command of a payload."),
     optional("target", Kind::Json, "Targets, one block each."),
     optional("job", Kind::Json, "Jobs, one block each."),
+    optional("calendar", Kind::Json, "Calendars that jobs may name, one block each."),
     optional("notify", Kind::Json, "Channels for notifications, one block each."),
     optional("rule", Kind::Json, "Who is notified of what, one block each."),
     optional("template", Kind::Json, "Named expressions for new jobs, one block each."),

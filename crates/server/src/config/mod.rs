@@ -11,6 +11,7 @@
 //! Relative paths, in the file too, start at the working directory: `everbell-data` lies there, and a path on the
 //! command line means the same. Nothing here has side effects: no folder is created, no database opened.
 
+mod calendars;
 mod document;
 pub(crate) mod fields;
 mod jobs;
@@ -41,6 +42,7 @@ use everbell_wire::form::{Form, Naming};
 use everbell_wire::secret::Secret;
 use layers::Layers;
 
+pub(crate) use calendars::CalendarSettings;
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use settings::{AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings, UiSettings};
 pub(crate) use shown::{Shown, callable, without_password};
@@ -112,6 +114,8 @@ pub(crate) struct Config {
     pub(crate) targets: Vec<TargetSettings>,
     /// Each names one of the targets.
     pub(crate) schedules: Vec<Schedule>,
+    /// The calendars, which jobs may name.
+    pub(crate) calendars: Vec<CalendarSettings>,
     /// How messages reach people.
     pub(crate) channels: Vec<ChannelSettings>,
     /// The rules that say which channels hear of which problems.
@@ -157,6 +161,7 @@ impl Config {
         let mut targets = targets::read(&mut layers, secrets);
         targets::add_shell(&mut layers, &mut targets, settings.shell.take());
         let jobs = jobs::read(&mut layers, Some(&targets.labels));
+        let calendars = calendars::read(&mut layers);
         let notify = notify::read(&mut layers, secrets);
         let templates = templates::read(&mut layers);
         if !layers.problems.is_empty() {
@@ -182,6 +187,7 @@ impl Config {
             jobs: settings.jobs,
             targets: targets.settings,
             schedules: jobs.into_iter().map(Schedule::from).collect(),
+            calendars,
             channels: notify.channels,
             rules: notify.rules,
             templates,

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use reqwest::Url;
 use serde_json::{Map, Value, json};
 
+use super::calendars::CALENDAR;
 use super::fields::{SECTIONS, TEMPLATE, target_fields};
 use super::layers::{Layers, Origin, pointer};
 use super::notify_fields::{RULE, notify_fields};
@@ -42,7 +43,7 @@ pub(super) fn all(layers: &Layers, settings: &Settings) -> Vec<Shown> {
             shown.push(Shown { key: at[1..].replace('/', "."), value, origin });
         }
     }
-    for kind in ["target", "job", "notify", "rule", "template"] {
+    for kind in ["target", "job", "calendar", "notify", "rule", "template"] {
         let blocks = layers.document.value.get(kind).and_then(Value::as_array);
         for (n, block) in blocks.into_iter().flatten().enumerate() {
             let fields = match block.get("type").and_then(Value::as_str) {
@@ -50,6 +51,7 @@ pub(super) fn all(layers: &Layers, settings: &Settings) -> Vec<Shown> {
                 Some(word) if kind == "notify" => notify_fields(word).unwrap_or_default(),
                 _ if kind == "template" => TEMPLATE,
                 _ if kind == "rule" => RULE,
+                _ if kind == "calendar" => CALENDAR,
                 _ => job::JOB,
             };
             members(layers, block, fields, &format!("/{kind}/{n}"), &mut shown);

@@ -1,5 +1,6 @@
 //! Whole configurations.
 
+mod calendars;
 mod documented;
 mod notify;
 mod refused;

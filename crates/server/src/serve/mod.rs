@@ -13,7 +13,7 @@ mod warnings;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell::{BuildError, Builder, Everbell, Source, StoreError, SyncAction};
+use everbell::{BuildError, Builder, CalendarAction, Everbell, Source, StoreError, SyncAction};
 use everbell_core::store::{JobFilter, PageRequest, Store};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -230,6 +230,9 @@ fn builder(config: &Config, metrics: &Metrics, supervisor: &Supervisor) -> Resul
         .removed(config.jobs.removed)
         .adopt(config.jobs.adopt)
         .schedules(config.schedules.iter().cloned());
+    for calendar in &config.calendars {
+        builder = builder.calendar(&calendar.name, calendar.content.clone());
+    }
     for target in &config.targets {
         let action = target.action(metrics, supervisor).map_err(|problems: Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
@@ -252,6 +255,13 @@ async fn build(
     let observer = metrics.clone();
     let bell =
         builder.observe(move |event| observer.observe(event)).build().await.map_err(|error| cannot_build(&error))?;
+    for step in &bell.synced().calendars {
+        match &step.action {
+            action if action.is_change() => tracing::info!("{step}"),
+            CalendarAction::Held { .. } => tracing::warn!("{step}"),
+            _ => {}
+        }
+    }
     for step in &bell.synced().steps {
         match &step.action {
             action if action.is_change() => tracing::info!("{step}"),

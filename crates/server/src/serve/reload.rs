@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use everbell::{BuildError, Everbell, SyncAction};
+use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, SyncAction};
 use everbell_core::Json;
 use everbell_http::{App, Reload, ReloadError, audit_entry};
 use everbell_observe::{Metrics, logs};
@@ -99,6 +99,7 @@ impl Reload for Reloader {
             BuildError::Store(error) => ReloadError::Store(error),
             other => invalid(other.to_string()),
         })?;
+        changes.extend(synced.calendars.iter().filter(|step| step.action.is_change()).map(calendar_change));
         changes.extend(synced.steps.iter().filter(|step| step.action.is_change()).map(job_change));
         let reloaded = Reloaded {
             dry_run,
@@ -263,6 +264,16 @@ fn job_warning(step: &everbell::SyncStep) -> Option<String> {
     let is_warning =
         matches!(step.action, SyncAction::Edited { .. } | SyncAction::Held { .. } | SyncAction::Unowned { .. });
     is_warning.then(|| step.to_string().split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// The change of a calendar.
+fn calendar_change(step: &CalendarStep) -> ConfigChange {
+    let words = match &step.action {
+        CalendarAction::Create => "added".to_owned(),
+        CalendarAction::Replace { replaces_edit_by: Some(by), .. } => format!("changed, replaces the edit by {by}"),
+        _ => "changed".to_owned(),
+    };
+    change("calendar", &step.name, &words)
 }
 
 /// The change of a job: its step without the mark and the key.

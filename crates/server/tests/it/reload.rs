@@ -191,3 +191,49 @@ fn a_file_that_is_gone_changes_nothing() {
     assert!(problem["detail"].as_str().unwrap().contains("everbell.toml is gone"), "{problem}");
     server.until("/instances", |list| list["items"][0]["targets"] == json!(["wait", "write"]));
 }
+
+/// A job that fires on no weekend, and the days of its calendar.
+fn closed_on(days: &str) -> String {
+    let calendar = format!("[[calendar]]\nname = \"closed\"\nweekly = {days}\n");
+    let job = "[[job]]\njob_key = \"shop\"\ntarget = \"write\"\ncron_expression = \"0 9 * * *\"\n\
+               [job.policies.calendar]\nexclude = [\"closed\"]\n";
+    config("x", &format!("{calendar}{job}"))
+}
+
+#[test]
+fn declared_calendars_come_before_jobs_and_belong_to_the_file() {
+    for server in [Server::with(&closed_on(r#"["sun"]"#)), Server::postgres(&closed_on(r#"["sun"]"#))] {
+        let server = server.registered();
+        let calendar = server.get("/calendars/closed").expect(200);
+        assert_eq!((&calendar["source"], &calendar["weekly"]), (&json!("config"), &json!(["sun"])));
+        assert_eq!(calendar["jobs"], json!(["shop"]));
+        let weekly = json!({"weekly": ["mon"]});
+        let refused = server.send("PUT", "/calendars/closed", Some(&weekly)).expect(422);
+        assert!(refused.to_string().contains("change its `[[calendar]]` block instead"), "{refused}");
+        server.send("DELETE", "/calendars/closed", None).expect(422);
+
+        write(&server, &closed_on(r#"["sat", "sun"]"#));
+        let plan = server.post("/config/reload?dryRun=true", &json!({})).expect(200);
+        assert_eq!(change(&plan, "calendar", "closed"), Some("changed"));
+        assert_eq!(server.get("/calendars/closed").expect(200)["version"], 1, "a dry run changes nothing");
+        let reloaded = server.post("/config/reload", &json!({})).expect(200);
+        assert_eq!(change(&reloaded, "calendar", "closed"), Some("changed"));
+        let calendar = server.get("/calendars/closed").expect(200);
+        assert_eq!((&calendar["weekly"], &calendar["applied"]), (&json!(["sat", "sun"]), &json!(true)));
+        let job = server.get("/jobs/key:shop").expect(200);
+        assert_eq!(job["version"], 2, "the job follows as its next version");
+        let again = server.post("/config/reload", &json!({})).expect(200);
+        assert_eq!(again["changes"], json!([]), "the same file changes nothing");
+
+        // Without its block it stays, and operators may edit it.
+        write(&server, &config("x", ""));
+        server.post("/config/reload", &json!({})).expect(200);
+        let written = server.send("PUT", "/calendars/closed", Some(&weekly)).expect(200);
+        assert_eq!(written["calendar"]["source"], "api");
+        // Declared again, the file wins, and says whose edit it replaces.
+        write(&server, &closed_on(r#"["sun"]"#));
+        let reloaded = server.post("/config/reload", &json!({})).expect(200);
+        let words = change(&reloaded, "calendar", "closed").unwrap();
+        assert!(words.starts_with("changed, replaces the edit by "), "{words}");
+    }
+}

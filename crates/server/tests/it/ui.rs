@@ -10,6 +10,7 @@ mod blocked_jobs;
 mod browser;
 mod browser_tests;
 mod bulk;
+mod calendars;
 mod cluster;
 mod dashboard;
 mod docs;

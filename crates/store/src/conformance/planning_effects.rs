@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::plan::Plan;
+use everbell_core::plan::{Plan, REPLACER};
 use everbell_core::store::{Due, GapFilter, PlanDue};
 use everbell_core::{
     CatchUp, Dependency, Gap, GapReason, JobKey, JobStatus, OrgId, Overlap, RunId, RunStatus, SkipReason,
@@ -43,7 +43,10 @@ pub async fn a_replaced_pending_run_is_canceled_at_once(fresh: Fresh) {
     let run = world.run(first).await;
     assert_eq!((run.status, run.finished_at), (RunStatus::Canceled, Some(at("02:00"))));
     let failure = run.failure.unwrap();
-    assert_eq!((failure.code.as_str(), failure.message.as_str()), ("canceled", "canceled by everbell"));
+    assert_eq!(
+        (failure.code.as_str(), failure.message.as_str()),
+        ("canceled", "canceled by everbell (overlap: replace)")
+    );
     assert_eq!((run.started_at, run.attempt, run.held), (None, 0, false));
 }
 
@@ -54,7 +57,7 @@ pub async fn a_replaced_running_run_is_asked_to_stop(fresh: Fresh) {
     let claims = world.start(at("01:00")).await;
     let second = world.plan(at("02:00")).await.runs[0].id;
     let run = world.run(claims[0].run.id).await;
-    assert_eq!((run.status, run.cancel_by.as_deref(), run.finished_at), (RunStatus::Running, Some("everbell"), None));
+    assert_eq!((run.status, run.cancel_by.as_deref(), run.finished_at), (RunStatus::Running, Some(REPLACER), None));
     assert!(world.run(second).await.held, "it takes the place when that has ended");
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use everbell_core::org::{
     self, OrgFacts, OrgTask, OrgTimer, OrgUpdate, OrgUpdateStep, OrgView, TimerChange, TimerChanges,
 };
-use everbell_core::plan::Plan;
+use everbell_core::plan::{Plan, REPLACER};
 use everbell_core::store::{AuditEntry, OrgUpdateProgress, PlannedRun};
 use everbell_core::{Definition, Job, JobId, JobKey, OrgId, SkipReason};
 use jiff::Timestamp;
 
 use super::jobs::timer_to_keep;
-use super::state::{EVERBELL, Owner, State, StoredOrgUpdate, micros};
+use super::state::{Owner, State, StoredOrgUpdate, micros};
 
 impl State {
     /// Returns the facts that decide about the timer of an org. `None` if there is no org.
@@ -171,7 +171,7 @@ impl State {
         now: Timestamp,
         progress: &mut OrgUpdateProgress,
     ) {
-        let written = self.write_plan(owner, plan, EVERBELL, now);
+        let written = self.write_plan(owner, plan, REPLACER, now);
         let planned = &mut progress.planned;
         planned.timers += 1;
         planned.runs.extend(written.runs.iter().filter_map(|id| self.run(*id)).map(|run| PlannedRun {

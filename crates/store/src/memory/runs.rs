@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everbell_core::plan::Plan;
+use everbell_core::plan::{Plan, REPLACER};
 use everbell_core::settle::Transition;
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Claim, Deed, GapFilter, Page, PageRequest, PlanDue, PlanFn, Planned, PlannedRun,
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::MemoryStore;
 use super::pages::{self, Direction};
-use super::state::{Active, EVERBELL, Owner, State, StoredGap, micros};
+use super::state::{Active, Owner, State, StoredGap, micros};
 use crate::rows::check_cap;
 
 #[async_trait]
@@ -32,7 +32,7 @@ impl RunStore for MemoryStore {
 
             let mut planned = Planned { timers: due.len() as u32, ..Planned::default() };
             for (due, (owner, plan)) in due.iter().zip(&plans) {
-                let written = state.write_plan(owner, plan, EVERBELL, now);
+                let written = state.write_plan(owner, plan, REPLACER, now);
                 planned.runs.extend(written.runs.iter().filter_map(|id| state.run(*id)).map(|run| PlannedRun {
                     id: run.id,
                     job: Arc::clone(&due.job),

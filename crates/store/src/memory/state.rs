@@ -27,7 +27,7 @@ pub(super) struct StoredSession {
 }
 
 /// The actor of the store's own actions.
-pub(super) const EVERBELL: &str = "everbell";
+const EVERBELL: &str = "everbell";
 
 /// The owner of a timer and of an overlap: a job, or a job for an org.
 pub(super) type Owner = (JobId, Option<OrgId>);

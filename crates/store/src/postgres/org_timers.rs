@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, OrgUpdate, OrgUpdateStep};
+use everbell_core::plan::REPLACER;
 use everbell_core::store::{AuditEntry, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Definition, Job, OrgId};
 use jiff::Timestamp;
@@ -205,7 +206,7 @@ async fn write_org_update(conn: Conn<'_, '_>, batch: &OrgUpdateBatch, now: Times
             .bind(column(&batch.removed, |(_, org)| org.as_str()));
         on(RECONCILING, query.execute_on(&mut *conn)).await?;
     }
-    let inserted = write(&mut *conn, RECONCILING, &batch.plans, "everbell", now).await?;
+    let inserted = write(&mut *conn, RECONCILING, &batch.plans, REPLACER, now).await?;
     if let Some(TakenOver { from, to, orgs }) = &batch.taken_over {
         move_active(conn, RECONCILING, *from, *to, orgs.clone()).await?;
     }

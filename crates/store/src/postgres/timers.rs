@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use everbell_core::plan::REPLACER;
 use everbell_core::store::{PlanDue, PlanFn, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Failure, JobId, MAX_FAILURE_MESSAGE_BYTES, storable_text};
 use jiff::Timestamp;
@@ -69,7 +70,7 @@ impl PostgresStore {
         if let Some(start) = &start {
             batch.start(start);
         }
-        let inserted = write(&mut *tx, PLANNING, &batch, "everbell", now).await?;
+        let inserted = write(&mut *tx, PLANNING, &batch, REPLACER, now).await?;
         // The next fires of the others were read before these got their next times.
         let after = batch.timers.iter().filter_map(|(timer, _)| timer.next_run_at).filter(|at| *at > Micros::from(now));
         let next = after.chain(next).min();

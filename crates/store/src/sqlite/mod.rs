@@ -52,9 +52,6 @@ pub use fault_injection::Fault;
 
 use crate::rows::Definitions;
 
-/// The actor of the store's own actions.
-const EVERBELL: &str = "everbell";
-
 /// A store in an SQLite database. See [`SqliteStore::open`].
 #[derive(Debug)]
 pub struct SqliteStore {

@@ -4,17 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use everbell_core::org::{OrgFacts, OrgSettings, OrgTask, OrgUpdate, OrgUpdateStep};
+use everbell_core::plan::REPLACER;
 use everbell_core::store::{AuditEntry, StoreError, StoreResult};
 use everbell_core::{ActiveRun, Definition, Job, OrgId};
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::SqliteStore;
 use super::batch::{self, Hex};
 use super::job_changes::move_active;
 use super::timers::{upstream_of, write};
 use super::transaction::Tx;
-use super::{EVERBELL, SqliteStore};
 use crate::micros::Micros;
 use crate::rows::org_updates::{
     OrgOverrideColumns, OrgTimerValues, OrgUpdateBatch, OrgUpdateColumns, ReconcileInput, SteppedOrgColumns, TakenOver,
@@ -148,7 +149,7 @@ pub(super) async fn write_org_update(
     if !batch.removed.is_empty() {
         tx.run(sqlx::query(include_str!("sql/delete_timers.sql")).bind(owner_rows(&batch.removed))).await?;
     }
-    let inserted = write(tx, &batch.plans, EVERBELL, now).await?.runs;
+    let inserted = write(tx, &batch.plans, REPLACER, now).await?.runs;
     if batch.paused && !inserted.is_empty() {
         let ids = batch::ids(inserted.iter().copied());
         tx.run(sqlx::query(include_str!("sql/pause_new_runs.sql")).bind(ids)).await?;

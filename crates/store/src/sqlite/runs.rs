@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use everbell_core::plan::REPLACER;
 use everbell_core::settle::Transition;
 use everbell_core::store::{
     AuditEntry, Bucket, Canceled, Claim, Cursor, Deed, GapFilter, Page, PageRequest, PlanDue, PlanFn, Planned,
@@ -21,7 +22,7 @@ use super::run_lists::{count_sql, list_sql, scans};
 use super::run_statistics::counting;
 use super::timers::{cancel, insert_runs, write};
 use super::transaction::Tx;
-use super::{EVERBELL, SqliteStore, audit, jobs};
+use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
 use crate::rows::columns::sql_with_columns;
 use crate::rows::summary::{self, HistogramColumns};
@@ -59,7 +60,7 @@ impl RunStore for SqliteStore {
         if let Some(start) = &request.start {
             batch.start(start);
         }
-        let written = write(&mut tx, &batch, EVERBELL, now).await?;
+        let written = write(&mut tx, &batch, REPLACER, now).await?;
         let query = sqlx::query(include_str!("sql/next_due.sql")).bind(Micros::from(now)).bind(targets);
         let next: Option<(Micros,)> = tx.first(query).await?;
         // Usually nothing is due: then nothing was written, so there is nothing to commit and no loop to wake.

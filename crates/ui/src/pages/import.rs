@@ -196,7 +196,7 @@ fn target_fault(target: &str, reads_command: bool, targets: &[(String, String)])
         (true, true) => None,
         (true, false) => Some(
             "No live instance serves the target `shell`. Set `allow = true` in `[shell]` of the configuration, then \
-             restart the server."
+             run `everbell reload`."
                 .to_owned(),
         ),
         (false, false) => Some(format!("No live instance serves the target `{target}`.")),

@@ -2,6 +2,7 @@
 
 pub(super) mod action;
 pub(super) mod audit;
+pub(super) mod calendars;
 pub(super) mod choices;
 pub(super) mod cluster;
 pub(super) mod events;

@@ -22,7 +22,7 @@ pub(crate) fn expect_target(target: &str, reads_command: bool, session: &Session
     if known.is_empty() || known.iter().any(|label| label == target) {
         return Ok(());
     }
-    let hint = "; set `allow = true` in `[shell]` of the server's configuration, then restart the server";
+    let hint = "; set `allow = true` in `[shell]` of the server's configuration, then run `everbell reload`";
     let hint = if target == SHELL_TARGET { hint } else { "" };
     Err(CliError::invalid(format!("no live instance serves the target `{shown}`{hint}")))
 }
