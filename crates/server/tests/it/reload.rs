@@ -208,9 +208,9 @@ fn declared_calendars_come_before_jobs_and_belong_to_the_file() {
         assert_eq!((&calendar["source"], &calendar["weekly"]), (&json!("config"), &json!(["sun"])));
         assert_eq!(calendar["jobs"], json!(["shop"]));
         let weekly = json!({"weekly": ["mon"]});
-        let refused = server.send("PUT", "/calendars/closed", Some(&weekly)).expect(422);
+        let refused = server.send("PUT", "/calendars/closed", Some(&weekly)).expect(400);
         assert!(refused.to_string().contains("change its `[[calendar]]` block instead"), "{refused}");
-        server.send("DELETE", "/calendars/closed", None).expect(422);
+        server.send("DELETE", "/calendars/closed", None).expect(400);
 
         write(&server, &closed_on(r#"["sat", "sun"]"#));
         let plan = server.post("/config/reload?dryRun=true", &json!({})).expect(200);

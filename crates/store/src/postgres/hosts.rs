@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection, Executor, PgConnection, Row};
+use sqlx::{ConnectOptions as _, Connection, Executor, PgConnection, Row};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
@@ -67,7 +67,8 @@ impl Hosts {
         let mut hosts = Vec::new();
         for url in &address.urls {
             let mut options: PgConnectOptions = url.parse()?;
-            options = options.application_name("everbell");
+            // Errors are reported by their callers, without statements in the log of whoever embeds this.
+            options = options.application_name("everbell").disable_statement_logging();
             if address.behind_pooler {
                 // A pooler refuses what it does not know.
                 options = options.extra_float_digits(None);

@@ -32,7 +32,7 @@ struct EditPage {
     timezone: String,
     ics: String,
     reason: String,
-    /// What would change, if that was asked for.
+    /// The fires that would change, if that was asked for.
     preview: Option<Vec<EffectRow>>,
     same: Equivalent,
 }
@@ -143,7 +143,8 @@ async fn form(
     let title = if current.is_some() { format!("Calendar {name}") } else { "New calendar".to_owned() };
     let page = EditPage {
         frame: request.frame(Section::Calendars, title).await,
-        refusal: Refusal::from_problem(problem, &FIELDS),
+        // The name of a calendar that exists is no field.
+        refusal: Refusal::from_problem(problem, if current.is_some() { &FIELDS[1..] } else { &FIELDS }),
         current: current.map(|calendar| Current {
             part: url_part(&calendar.name),
             version: calendar.version,
