@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use crate::postgres;
 #[cfg(feature = "sqlite")]
 use crate::sqlite;
+use crate::copy::Moved;
 use crate::url::Address;
 
 /// How many runs are counted at the most, so that looking at a database stays cheap.
@@ -33,6 +34,8 @@ pub struct Inspection {
     pub size_bytes: Option<u64>,
     /// The start of the oldest open transaction of another session.
     pub oldest_transaction_at: Option<Timestamp>,
+    /// The mark of a database that was copied elsewhere, if it has the schema that this binary needs.
+    pub moved: Option<Moved>,
     /// Its content, if it has the schema that this binary needs.
     pub content: Option<Content>,
 }

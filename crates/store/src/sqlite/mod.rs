@@ -15,6 +15,7 @@ mod batch;
 mod calendars;
 mod cluster;
 mod connect;
+pub(crate) mod copy;
 mod create_jobs;
 mod errors;
 #[cfg_attr(not(feature = "conformance"), path = "fault_injection_off.rs")]
