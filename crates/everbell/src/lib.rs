@@ -141,11 +141,11 @@ pub use targets::{Action, PayloadCheck, TargetOptions};
 pub use trace::Tracing;
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 
+pub use everbell_store::copy;
 #[cfg(feature = "postgres")]
 pub use everbell_store::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use everbell_store::sqlite::SqliteStore;
-pub use everbell_store::copy;
 pub use everbell_store::upkeep;
 pub use everbell_store::{AppConnection, check_address};
 pub use everbell_store::{ConnectOptions, connect, connect_with, deadline, with_deadline};

@@ -8,11 +8,11 @@ use everbell_core::Invalid;
 use everbell_core::store::{JobCount, Pruned, StoreResult};
 use jiff::Timestamp;
 
+use crate::copy::Moved;
 #[cfg(feature = "postgres")]
 use crate::postgres;
 #[cfg(feature = "sqlite")]
 use crate::sqlite;
-use crate::copy::Moved;
 use crate::url::Address;
 
 /// How many runs are counted at the most, so that looking at a database stays cheap.

@@ -7,6 +7,8 @@
 //! Rows pass as values that both databases share (`value.rs`), table by table (`tables.rs`), a batch at a time.
 
 mod report;
+#[cfg(all(test, feature = "postgres", feature = "sqlite"))]
+mod schema_tests;
 mod side;
 pub(crate) mod tables;
 pub(crate) mod value;
@@ -300,8 +302,10 @@ fn real_path(path: &Path) -> PathBuf {
 fn check_source(found: &Inspection) -> StoreResult<()> {
     let Inspection { schema_version: version, needed_version: needed, .. } = found;
     let reason = if found.old_layout || version < needed {
-        format!("the source has an older schema ({version}, and this binary needs {needed}): bring it up to date first with \
-                 `everbell db migrate --database URL`")
+        format!(
+            "the source has an older schema ({version}, and this binary needs {needed}): bring it up to date first with \
+                 `everbell db migrate --database URL`"
+        )
     } else if version > needed {
         format!("the source has a newer schema ({version}) than this binary knows ({needed}): use the newer release")
     } else {
@@ -318,8 +322,9 @@ async fn check_target(to: &str) -> StoreResult<bool> {
     };
     if found.schema_version > found.needed_version {
         let (version, needed) = (found.schema_version, found.needed_version);
-        let reason =
-            format!("the target has a newer schema ({version}) than this binary knows ({needed}): use the newer release");
+        let reason = format!(
+            "the target has a newer schema ({version}) than this binary knows ({needed}): use the newer release"
+        );
         return Err(Invalid::new("target", reason).into());
     }
     Ok(found.schema_version == 0 || found.content.is_some_and(|content| content.jobs.is_empty() && content.runs == 0))

@@ -102,12 +102,8 @@ impl CopyReport {
     }
 
     pub(super) fn planned(counts: &[TableCount], is_ready: bool) -> CopyReport {
-        let table = |count: &TableCount| CopiedTable {
-            name: count.name,
-            rows: count.kept,
-            too_old: count.too_old,
-            sums: None,
-        };
+        let table =
+            |count: &TableCount| CopiedTable { name: count.name, rows: count.kept, too_old: count.too_old, sums: None };
         CopyReport { tables: counts.iter().map(table).collect(), was_empty: is_ready, source_marked: false }
     }
 

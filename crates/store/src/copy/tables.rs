@@ -151,9 +151,7 @@ pub(crate) const TABLES: [Table; 21] = [
         order_by: &["id"],
         columns: "actor text, created_at time, first_slot_at time, id uuid, job_id uuid, last_slot_at time, \
                   org_id text, reason text, slots int",
-        kept: Some(
-            "created_at >= {at}",
-        ),
+        kept: Some("created_at >= {at}"),
         is_seeded: false,
         identity: None,
     },
@@ -162,9 +160,7 @@ pub(crate) const TABLES: [Table; 21] = [
         order_by: &["id"],
         columns: "action text, actor text, address text, after text, at time, before text, id uuid, \
                   object text, reason text, request_id text, role text",
-        kept: Some(
-            "\"at\" >= {at}",
-        ),
+        kept: Some("\"at\" >= {at}"),
         is_seeded: false,
         identity: None,
     },
@@ -203,9 +199,7 @@ pub(crate) const TABLES: [Table; 21] = [
         columns: "attempt int, available_at time, change text, channel text, created_at time, ended_at time, \
                   error text, id uuid, lease_until time, message text, next_attempt_at time, \
                   problem_id uuid, rule text, status text",
-        kept: Some(
-            "ended_at is null or ended_at >= {at}",
-        ),
+        kept: Some("ended_at is null or ended_at >= {at}"),
         is_seeded: false,
         identity: None,
     },
@@ -256,9 +250,7 @@ pub(crate) const TABLES: [Table; 21] = [
         order_by: &["id"],
         columns: "answered_at time, cron text, id int, job_key text, key text, payload text, refusal text, \
                   role text_or_empty, run_at time_text, target text, timezone text, traceparent text",
-        kept: Some(
-            "answered_at is null or answered_at >= {at}",
-        ),
+        kept: Some("answered_at is null or answered_at >= {at}"),
         is_seeded: false,
         identity: Some("id"),
     },

@@ -84,7 +84,8 @@ impl PostgresSide {
             "select host, pid, heartbeat_at, lease_until from {} order by heartbeat_at desc",
             self.named("instances")
         );
-        let instances = sqlx::query_as(AssertSqlSafe(instances)).persistent(false).fetch_all(&mut self.connection).await;
+        let instances =
+            sqlx::query_as(AssertSqlSafe(instances)).persistent(false).fetch_all(&mut self.connection).await;
         let instances: Vec<(String, i64, Micros, Option<Micros>)> =
             instances.map_err(|error| errors::from_sqlx(READING, error))?;
         for (host, pid, heartbeat_at, lease_until) in instances {
@@ -178,7 +179,8 @@ impl PostgresSide {
         );
         let rows = sqlx::query(AssertSqlSafe(sql)).persistent(false).fetch(&mut self.connection);
         Box::pin(rows.map(move |row| {
-            let row = row.and_then(|row| columns.iter().enumerate().map(|(at, column)| read(&row, at, column)).collect());
+            let row =
+                row.and_then(|row| columns.iter().enumerate().map(|(at, column)| read(&row, at, column)).collect());
             row.map_err(|error| errors::from_sqlx(&format!("reading {}", table.name), error))
         }))
     }
@@ -197,8 +199,11 @@ impl PostgresSide {
     /// One array for each column.
     pub(crate) async fn insert(&mut self, table: &Table, mut rows: Vec<Row>) -> StoreResult<()> {
         let columns = table.columns();
-        let arrays: Vec<String> =
-            columns.iter().enumerate().map(|(at, column)| format!("${}::{}[]", at + 1, type_name(column.kind))).collect();
+        let arrays: Vec<String> = columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| format!("${}::{}[]", at + 1, type_name(column.kind)))
+            .collect();
         let sql = format!(
             "insert into {} ({}) {} select * from unnest({})",
             self.named(table.name),

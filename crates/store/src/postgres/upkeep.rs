@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::connect::{Conn, look, on};
-use super::{copy, migrate};
 use super::statement::Statement;
+use super::{copy, migrate};
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
 use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};

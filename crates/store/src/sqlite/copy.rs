@@ -230,7 +230,8 @@ async fn in_use(path: &Path, access: Access) -> StoreError {
         Ok(mut connection) => sqlx::query_as(last).fetch_optional(&mut connection).await.ok().flatten(),
         Err(_) => None,
     };
-    let who = found.map_or_else(String::new, |(host, pid)| format!(" (the last server was process {pid} on host {host})"));
+    let who =
+        found.map_or_else(String::new, |(host, pid)| format!(" (the last server was process {pid} on host {host})"));
     let (path, side) = (path.display(), access.word());
     let reason = format!("another process has `{path}`, the {side}, open{who}; stop the server first");
     Invalid::new(side, reason).into()

@@ -53,6 +53,12 @@ pub use fault_injection::Fault;
 
 use crate::rows::Definitions;
 
+/// The statements that create the schema, for tests of it.
+#[cfg(test)]
+pub(crate) fn migrations() -> &'static [&'static str] {
+    &migrate::MIGRATIONS
+}
+
 /// The actor of the store's own actions.
 const EVERBELL: &str = "everbell";
 

@@ -155,7 +155,9 @@ fn show_report(args: &CopyArgs, from: &str, report: &CopyReport, output: &mut Ou
         output.line(&format!("{to} already has these {rows}; every table is equal"))?;
     }
     if report.source_marked {
-        output.line(&format!("{from} is marked as moved: no server starts on it (`everbell db reopen` allows it again)"))?;
+        output.line(&format!(
+            "{from} is marked as moved: no server starts on it (`everbell db reopen` allows it again)"
+        ))?;
     } else {
         output.line(&format!("{from} is not marked: start a server on one of both only, or every job fires twice"))?;
     }

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Command;
 
+use everbell_store::testing::TestDatabase;
+
 use crate::server::{Folder, quiet};
 
 use super::{command, document, invalid_expressions, keys, ran, refusal, stdout};
