@@ -30,8 +30,9 @@ fn stop(mut server: Server) -> Folder {
 
 /// A server in this folder on this database, for people who have the token of the first one.
 fn start(folder: Folder, database: &str, token: &str) -> Server {
-    let server = Server::in_folder(folder, &[], &[("EVERBELL_DATABASE_URL", database)]);
-    Server { token: token.to_owned(), ..server }.registered()
+    let mut server = Server::in_folder(folder, &[], &[("EVERBELL_DATABASE_URL", database)]);
+    token.clone_into(&mut server.token);
+    server.registered()
 }
 
 const EVERY_SECOND: &str = "* * * * * *";

@@ -62,41 +62,52 @@ impl PostgresSide {
         let connection = hosts.connect(&[]).await;
         let connection = connection.map_err(|error| errors::unavailable(&format!("connecting to {hosts}"), error))?;
         let mut side = PostgresSide { connection, schema };
+        if matches!(access, Access::Source | Access::Target) {
+            // Before the locks, which would make a server that is at work wait.
+            side.refuse_servers(access).await?;
+        }
         side.run(READING, "begin isolation level repeatable read").await?;
         side.run(READING, SETTINGS).await?;
         match access {
             Access::Look => side.run(READING, "set transaction read only").await?,
             Access::Mark => {}
-            Access::Source | Access::Target => side.lock(access).await?,
+            Access::Source | Access::Target => {
+                side.lock(access).await?;
+                side.refuse_servers(access).await?;
+            }
         }
         Ok(side)
     }
 
-    /// Locks every table against writers, and the table that a start locks, and refuses a database that a server uses. The
-    /// snapshot of the transaction begins behind the locks.
+    /// Locks every table against writers, also the one that a start locks. The snapshot of the transaction begins behind the
+    /// locks.
     async fn lock(&mut self, access: Access) -> StoreResult<()> {
         let names = LEFT_OUT.iter().map(|(name, _)| *name).chain(TABLES.iter().map(|table| table.name));
         let names: Vec<String> = names.map(|name| self.named(name)).collect();
         let what = format!("locking the {} (a server or another program may be using it)", access.word());
-        self.run(&what, &format!("lock table {} in share row exclusive mode", names.join(", "))).await?;
+        self.run(&what, &format!("lock table {} in share row exclusive mode", names.join(", "))).await
+    }
+
+    /// Refuses a database whose instances have leases that are not over.
+    async fn refuse_servers(&mut self, access: Access) -> StoreResult<()> {
         let now = self.now().await?;
         let instances = format!(
             "select host, pid, heartbeat_at, lease_until from {} order by heartbeat_at desc",
             self.named("instances")
         );
-        let instances =
-            sqlx::query_as(AssertSqlSafe(instances)).persistent(false).fetch_all(&mut self.connection).await;
+        let query = sqlx::query_as(AssertSqlSafe(instances)).persistent(false);
         let instances: Vec<(String, i64, Micros, Option<Micros>)> =
-            instances.map_err(|error| errors::from_sqlx(READING, error))?;
+            query.fetch_all(&mut self.connection).await.map_err(|error| errors::from_sqlx(READING, error))?;
         for (host, pid, heartbeat_at, lease_until) in instances {
             let heartbeat_at = Timestamp::from(heartbeat_at);
             let until = lease_until.map_or(heartbeat_at + LEASE, Timestamp::from);
             if until > now {
-                let (side, until) = (access.word(), until.strftime("%H:%M:%S UTC"));
                 let reason = format!(
-                    "a server uses the {side}: process {pid} on host {host}, last heartbeat at {}; stop it first (if it \
-                     was killed, try again after {until})",
-                    heartbeat_at.strftime("%H:%M:%S UTC")
+                    "a server uses the {}: process {pid} on host {host}, last heartbeat at {}; stop it first (if it was \
+                     killed, try again after {})",
+                    access.word(),
+                    heartbeat_at.strftime("%H:%M:%S UTC"),
+                    until.strftime("%H:%M:%S UTC")
                 );
                 return Err(Invalid::new(access.word(), reason).into());
             }
