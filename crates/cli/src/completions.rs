@@ -172,6 +172,7 @@ mod tests {
         let program = Program {
             command: || crate::Command::augment_subcommands(Command::new("everbell")).disable_help_subcommand(true),
             read_jobs: |_, _| Ok(Vec::new()),
+            read_states: |_, _| Ok(Vec::new()),
         };
         command(program).debug_assert();
     }

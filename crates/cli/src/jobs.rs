@@ -22,6 +22,7 @@ mod versions;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
+pub use files::PausedJob;
 pub(crate) use files::{Done, Importing, crontab, expect_target, is_for_programs, machine_zone};
 
 pub(super) use definition_args::{parse_json, payload};

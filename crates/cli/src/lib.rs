@@ -56,6 +56,7 @@ pub use confirm::agreed;
 pub use connection::{Refusal, TOKEN_FILE};
 pub use error::{CliError, Exit, warn};
 pub use init::STARTER;
+pub use jobs::PausedJob;
 pub(crate) use online::{OnlineArgs, Session};
 pub use output::{Output, aligned};
 pub use progress::Progress;
@@ -318,6 +319,8 @@ pub struct Program {
     pub command: fn() -> clap::Command,
     /// Reads the `[[job]]` blocks of a configuration file, given its name and its text.
     pub read_jobs: fn(&str, &str) -> Result<Vec<Draft>, CliError>,
+    /// Reads the `[[job_state]]` blocks of such a file.
+    pub read_states: fn(&str, &str) -> Result<Vec<PausedJob>, CliError>,
 }
 
 impl Command {

@@ -1,6 +1,7 @@
 //! `everbell orgs`.
 
 mod check;
+mod export;
 pub(crate) mod import;
 mod list;
 mod org_updates;
@@ -49,6 +50,11 @@ enum OrgsCommand {
     /// `settings`, or CSV with a header such as `id,timezone,name,enabled`.
     #[command(before_help = import::EXAMPLES)]
     Import(import::ImportArgs),
+    /// Write all orgs as JSON lines, which `orgs import` reads
+    ///
+    /// Overrides are not part of it; `everbell db copy` moves everything to another database.
+    #[command(before_help = export::EXAMPLES)]
+    Export(export::ExportArgs),
     /// Override the local time of a job for an org, or turn the job off for it
     #[command(before_help = overrides::EXAMPLES)]
     Override(overrides::OverrideArgs),
@@ -71,6 +77,7 @@ pub(crate) fn run(args: &OrgsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(OrgsCommand::Set(args)) => write::set(args, now, output),
         Some(OrgsCommand::Check(args)) => check::run(args, now, output),
         Some(OrgsCommand::Import(args)) => import::run(args, now, output),
+        Some(OrgsCommand::Export(args)) => export::run(args, now, output),
         Some(OrgsCommand::Override(args)) => overrides::run(args, now, output),
         Some(OrgsCommand::Rebuild(args)) => org_updates::rebuild(args, now, output),
         Some(OrgsCommand::Stop(args)) => org_updates::stop(args, now, output),

@@ -142,6 +142,7 @@ pub use targets::{Action, PayloadCheck, TargetOptions};
 pub use trace::Tracing;
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 
+pub use everbell_store::copy;
 #[cfg(feature = "postgres")]
 pub use everbell_store::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use everbell_cli::Program;
 
-use crate::config::{ServeFlags, read_jobs};
+use crate::config::{ServeFlags, read_jobs, read_states};
 
 /// A durable, distributed cron: exactly one outcome for every slot
 #[derive(Debug, Parser)]
@@ -43,8 +43,11 @@ pub(crate) enum Command {
 }
 
 /// This binary, for the commands that describe it.
-pub(crate) const PROGRAM: Program =
-    Program { command: Cli::command, read_jobs: |file, text| Ok(read_jobs(file, text)?) };
+pub(crate) const PROGRAM: Program = Program {
+    command: Cli::command,
+    read_jobs: |file, text| Ok(read_jobs(file, text)?),
+    read_states: |file, text| Ok(read_states(file, text)?),
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {

@@ -26,6 +26,7 @@
     )
 )]
 
+pub mod copy;
 mod deadline;
 mod in_transaction;
 mod micros;

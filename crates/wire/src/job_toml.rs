@@ -67,7 +67,8 @@ fn key(name: &str) -> String {
     if !name.is_empty() && name.chars().all(bare) { name.to_owned() } else { quoted(name) }
 }
 
-fn quoted(text: &str) -> String {
+/// Writes a text with quotes.
+pub fn quoted(text: &str) -> String {
     let escaped = |c: char| match c {
         '"' => "\\\"".to_owned(),
         '\\' => "\\\\".to_owned(),

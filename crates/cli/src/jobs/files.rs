@@ -7,10 +7,12 @@ mod importing;
 mod machine_zone;
 pub(super) mod plan;
 mod plan_check;
+mod state;
 
 pub(crate) use apply::{Done, is_for_programs};
 pub(crate) use importing::{Importing, expect_target};
 pub(crate) use machine_zone::machine_zone;
+pub use state::PausedJob;
 
 use clap::Subcommand;
 use jiff::Timestamp;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use everbell_wire::org_csv::lines;
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use crate::api::input;
 use crate::connection::RefusalContext;
@@ -34,7 +35,7 @@ pub(crate) struct ImportArgs {
 
 pub(super) fn run(args: &ImportArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let text = input(&args.file)?;
-    let lines = if text.trim_start().starts_with('{') { text } else { lines(&text)? };
+    let lines = if text.trim_start().starts_with('{') { writable(&text) } else { lines(&text)? };
     let mut session = Session::new(&args.online, now, output)?;
     let call = session.client.orgs().import(lines, args.dry_run, args.reason.as_deref());
     let answer = session.client.send(call).with_action(|| "import orgs".to_owned())?;
@@ -52,4 +53,32 @@ pub(super) fn run(args: &ImportArgs, now: Timestamp, output: &mut Output) -> Res
     )?;
     session.advise("see them: everbell orgs list")?;
     Ok(Exit::Success)
+}
+
+/// Members of the document of an org that an import does not set: the lines of `orgs -o jsonl` have them.
+const READ_ONLY: [&str; 9] =
+    ["localTime", "localDate", "movedFrom", "movedAt", "revision", "createdAt", "updatedAt", "updatedBy", "error"];
+
+/// Leaves out what an import cannot set. A line that is no JSON object stays as it is, and the server names it.
+fn writable(text: &str) -> String {
+    let line = |line: &str| match serde_json::from_str::<Map<String, Value>>(line) {
+        Ok(mut org) => {
+            READ_ONLY.iter().for_each(|name| drop(org.remove(*name)));
+            Value::Object(org).to_string()
+        }
+        Err(_) => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<String>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_list_become_lines_of_an_import() {
+        let listed = "{\"id\":\"a\",\"revision\":3,\"settings\":{\"revision\":1},\"error\":null}\n\nno json\n{\"id\":\"b\",\"odd\":1}";
+        let expected = "{\"id\":\"a\",\"settings\":{\"revision\":1}}\n\nno json\n{\"id\":\"b\",\"odd\":1}";
+        assert_eq!(writable(listed), expected);
+    }
 }

@@ -1,8 +1,10 @@
 //! `everbell db`: the database of the configuration, without a server.
 
 mod backup;
+mod copy;
 mod migrate;
 mod prune;
+mod reopen;
 mod status;
 
 use std::path::PathBuf;
@@ -37,6 +39,22 @@ pub(crate) enum DbCommand {
     /// use `pg_dump`.
     #[command(before_help = BACKUP_EXAMPLES)]
     Backup(BackupArgs),
+    /// Move a database: between SQLite and PostgreSQL, either way
+    ///
+    /// Copies jobs with their versions and state, timers, runs with their outputs, gaps, the audit trail, orgs, overrides,
+    /// tokens, calendars, freezes and problems into an empty database, and compares both by checksums. Stop every server
+    /// first: the copy is refused while one runs on either database, and none can start until it ends.
+    ///
+    /// The target is written in one transaction. An interrupted copy leaves it empty; start it again. At the end the source
+    /// is marked as moved, and servers refuse to start on it: the target goes on where the source stopped. `db reopen`
+    /// removes the mark. Exits with 1 if a table differs; then nothing was written.
+    #[command(before_help = copy::EXAMPLES)]
+    Copy(copy::CopyArgs),
+    /// Allow a database again that was copied elsewhere
+    ///
+    /// Do this only if the copy is not used: two servers on two copies fire every job twice.
+    #[command(before_help = reopen::EXAMPLES)]
+    Reopen(DbArgs),
 }
 
 /// Which database.
@@ -120,6 +138,8 @@ pub(crate) fn run(command: &DbCommand, environment: &Environment, output: &mut O
             DbCommand::Migrate(args) => migrate::run(args, &url(args, environment)?, output).await,
             DbCommand::Prune(args) => prune::run(args, &url(&args.db, environment)?, output).await,
             DbCommand::Backup(args) => backup::run(args, &url(&args.db, environment)?, output).await,
+            DbCommand::Copy(args) => copy::run(args, environment, output).await,
+            DbCommand::Reopen(args) => reopen::run(args, &url(args, environment)?, output).await,
         }
     });
     runtime.shutdown_background();

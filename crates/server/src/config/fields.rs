@@ -286,6 +286,13 @@ pub(crate) fn field(path: &str) -> Option<&'static Field> {
     fields.iter().find(|field| field.name == name)
 }
 
+/// The keys of the state of a job, in files of `jobs export --with-state`.
+pub(crate) const JOB_STATE: &[Field] = &[
+    required("jobKey", TEXT, "The key of the job, which has a `[[job]]` block in the same file."),
+    required("pauseReason", Kind::Text { min: 3, max: 500 }, "Why it is paused."),
+    optional("pausedUntil", Kind::Time, "When it resumes automatically."),
+];
+
 /// The keys of a template.
 pub(crate) const TEMPLATE: &[Field] = &[
     required("name", TEXT, "The display name."),

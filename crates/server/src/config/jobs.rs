@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use everbell_core::Draft;
+use jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
+use super::fields::JOB_STATE;
 use super::layers::Layers;
 use super::targets::refuse_all;
-use everbell_wire::form::{Fault, Naming, format_suggestions, job};
+use everbell_cli::PausedJob;
+use everbell_wire::form::{Fault, Form, Naming, format_suggestions, job};
 use everbell_wire::time_input::shown;
 
 /// Reads the jobs of the blocks. `known` are the labels of the targets, if they are known.
@@ -44,6 +47,26 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> 
         refuse_all(layers, &place, faults);
     }
     drafts
+}
+
+/// Reads `[[job_state]]` blocks: the jobs that are paused.
+pub(super) fn read_states(layers: &mut Layers) -> Vec<PausedJob> {
+    let mut states: Vec<PausedJob> = Vec::new();
+    for (n, block) in layers.blocks("job_state").iter().enumerate() {
+        let mut form = Form::read(block, JOB_STATE, Naming::Snake);
+        let job_key = form.text("jobKey").unwrap_or_default().to_owned();
+        if states.iter().any(|state| state.job_key == job_key) {
+            form.fault("jobKey", "invalid", "has a state already; a job has one block");
+        }
+        let pause_reason = form.text("pauseReason").unwrap_or_default().to_owned();
+        let paused_until = form.text("pausedUntil").map(str::parse::<Timestamp>);
+        if let Some(Err(_)) = paused_until {
+            form.fault("pausedUntil", "invalid", "must be a time with its offset, such as 2027-01-31T08:00:00Z");
+        }
+        states.push(PausedJob { job_key, pause_reason, paused_until: paused_until.and_then(Result::ok) });
+        refuse_all(layers, &format!("/job_state/{n}"), form.faults());
+    }
+    states
 }
 
 fn unknown_target(target: &str, known: &[String]) -> String {

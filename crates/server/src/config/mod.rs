@@ -30,6 +30,7 @@ pub(crate) mod variables;
 use std::path::{Path, PathBuf};
 
 use everbell::{ConnectOptions, EngineOptions, Schedule};
+use everbell_cli::PausedJob;
 use everbell_core::Draft;
 use everbell_core::alert::Rule;
 use everbell_http::ApiSettings;
@@ -204,6 +205,14 @@ pub(crate) fn read_jobs(file: &str, text: &str) -> Result<Vec<Draft>, ConfigErro
     let mut layers = Layers::new(Some(file.to_owned()), Document::parse(text), &environment, &flags);
     let drafts = jobs::read(&mut layers, None);
     if layers.problems.is_empty() { Ok(drafts) } else { Err(ConfigError::new(layers.problems)) }
+}
+
+/// The `[[job_state]]` blocks of a file alone.
+pub(crate) fn read_states(file: &str, text: &str) -> Result<Vec<PausedJob>, ConfigError> {
+    let (environment, flags) = (Environment::default(), ServeFlags::default());
+    let mut layers = Layers::new(Some(file.to_owned()), Document::parse(text), &environment, &flags);
+    let states = jobs::read_states(&mut layers);
+    if layers.problems.is_empty() { Ok(states) } else { Err(ConfigError::new(layers.problems)) }
 }
 
 /// The file that a flag or a variable names.

@@ -181,6 +181,7 @@ fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
             "database",
             "jobs",
             "moreRuns",
+            "movedTo",
             "neededSchemaVersion",
             "oldestRunAt",
             "oldestTransactionAt",

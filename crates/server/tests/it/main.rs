@@ -9,6 +9,7 @@ mod client;
 mod config;
 mod cron;
 mod db;
+mod db_copy;
 mod declared;
 mod doctor;
 mod embed;

@@ -17,7 +17,7 @@ use super::pooler::{News, Pool, Session};
 use super::schema::{DEFAULT_SCHEMA, Schema};
 use super::started::Started;
 use super::statement::Statement;
-use super::{PostgresStore, errors, listen, migrate};
+use super::{PostgresStore, copy, errors, listen, migrate};
 use crate::ConnectOptions;
 use crate::deadline::{Budget, Stage};
 use crate::rows::Definitions;
@@ -173,6 +173,9 @@ impl PostgresStore {
         max_connections: usize,
     ) -> StoreResult<PostgresStore> {
         patiently(|| migrate::run(&readers)).await?;
+        if let Some(moved) = copy::read_mark(&readers).await? {
+            return Err(moved.refuse());
+        }
         // One of each is there from the start, so that the first verbs do not meet a server that is full.
         for pool in [&readers, &loops] {
             patiently(|| async { on("connecting", async { pool.begin().await?.rollback().await }).await }).await?;
@@ -279,7 +282,7 @@ impl PostgresStore {
 
 /// Connects to the first server that works. Fails at once if a person has to change something, and waits for a server
 /// that is starting or has no connection left.
-async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
+pub(super) async fn reach(address: &PostgresAddress, limit: Duration) -> StoreResult<Arc<Hosts>> {
     let hosts =
         Hosts::parse(address).map_err(|error| errors::unavailable("reading the address of the database", error))?;
     let hosts = Arc::new(hosts);
@@ -318,7 +321,7 @@ async fn patiently<W: Future<Output = StoreResult<()>>>(step: impl Fn() -> W) ->
 }
 
 /// The schema that the options name, or the address.
-fn schema_of(address: &PostgresAddress, wanted: Option<&str>) -> StoreResult<Arc<Schema>> {
+pub(super) fn schema_of(address: &PostgresAddress, wanted: Option<&str>) -> StoreResult<Arc<Schema>> {
     let name = wanted.or(address.schema.as_deref()).unwrap_or(DEFAULT_SCHEMA);
     Ok(Arc::new(Schema::new(name)?))
 }

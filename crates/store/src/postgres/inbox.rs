@@ -104,5 +104,7 @@ async fn answer_in(tx: Conn<'_, '_>, id: i64, answer: &InboxAnswer, audit: &Audi
 
 fn request((id, target, payload, key, run_at, cron, timezone, role, traceparent): Row) -> InboxRequest {
     let run_at = run_at.map(|at| Timestamp::from(at).to_string());
+    // A request that was copied from SQLite may have none.
+    let role = role.filter(|role| !role.is_empty());
     InboxRequest { id, target, payload, key, run_at, cron, timezone, role, traceparent }
 }

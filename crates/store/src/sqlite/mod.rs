@@ -15,6 +15,7 @@ mod batch;
 mod calendars;
 mod cluster;
 mod connect;
+pub(crate) mod copy;
 mod create_jobs;
 mod errors;
 #[cfg_attr(not(feature = "conformance"), path = "fault_injection_off.rs")]
@@ -51,6 +52,12 @@ use tokio::sync::{Mutex, Notify};
 pub use fault_injection::Fault;
 
 use crate::rows::Definitions;
+
+/// The statements that create the schema, for tests of it.
+#[cfg(test)]
+pub(crate) fn migrations() -> &'static [&'static str] {
+    &migrate::MIGRATIONS
+}
 
 /// A store in an SQLite database. See [`SqliteStore::open`].
 #[derive(Debug)]

@@ -214,6 +214,11 @@ CREATE INDEX everbell_jobs_per_org on everbell_jobs (job_key) where scope = 'per
 CREATE INDEX everbell_jobs_supersedes on everbell_jobs (supersedes_job_id) where supersedes_job_id is not null;
 CREATE INDEX everbell_jobs_target on everbell_jobs (target, status);
 CREATE TABLE everbell_migrations (version integer primary key, applied_at integer not null) strict;
+CREATE TABLE everbell_moves (
+  id       integer primary key check (id = 1),
+  moved_to text not null,
+  moved_at integer not null
+) strict;
 CREATE TABLE everbell_org_overrides (
   org_id          text not null references everbell_orgs (id) on delete cascade,
   job_key         text not null,

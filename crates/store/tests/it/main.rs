@@ -3,6 +3,7 @@
 
 mod broken;
 mod chosen;
+mod copy;
 mod inside;
 mod list_isolation;
 mod memory;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use everbell_client::{JobQuery, WithJson};
+use everbell_client::{JobQuery, PauseRequest, WithJson};
 use everbell_core::Definition;
 use everbell_wire as wire;
 use jiff::Timestamp;
@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::export::MAX_JOBS;
-use super::plan::{Action, Step, plan};
+use super::plan::{Action, Step, add_pauses, plan};
 use super::plan_check::check_plan;
+use super::state::PausedJob;
 use crate::Program;
 use crate::confirm::agreed;
 use crate::connection::RefusalContext;
@@ -53,11 +54,12 @@ pub(crate) struct ApplyArgs {
 }
 
 pub(super) fn run(args: &ApplyArgs, program: Program, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let wanted = read(args, program, now)?;
+    let (wanted, states) = read(args, program, now)?;
     let mut session = Session::new(&args.online, now, output)?;
     let ApplyArgs { prune, dry_run, yes, .. } = *args;
     let reason = format!("everbell jobs apply {}", args.file.display());
-    let done = carry_out(&mut session, &wanted, &ApplyRequest { prune, dry_run, yes, reason, paused: None })?;
+    let request = ApplyRequest { prune, dry_run, yes, reason, paused: None, states };
+    let done = carry_out(&mut session, &wanted, &request)?;
     if is_for_programs(&session) {
         session.out.json(&done)?;
     }
@@ -73,6 +75,8 @@ pub(super) struct ApplyRequest {
     pub(super) reason: String,
     /// For an import: why new jobs are paused, and the value of their label. Jobs without that label are not changed.
     pub(super) paused: Option<(String, String)>,
+    /// The jobs that the file says are paused.
+    pub(super) states: Vec<PausedJob>,
 }
 
 /// The changes, made or planned.
@@ -110,7 +114,8 @@ pub(super) fn carry_out(
     if list.next_cursor.is_some() {
         return Err(CliError::invalid(format!("the server has more than {MAX_JOBS} jobs, too many to compare")));
     }
-    let steps = plan(wanted, &list.items, request.prune, session.now);
+    let mut steps = plan(wanted, &list.items, request.prune, session.now);
+    add_pauses(&mut steps, &list.items, &request.states, session.now);
     if let Some((_, label)) = &request.paused {
         expect_own(&steps, &list.items, label)?;
     }
@@ -124,8 +129,7 @@ pub(super) fn carry_out(
         warn(format!("job `{key}` is declared by the {owner} of {app} and differs: change it there"));
     }
     let exit = if conflicts.is_empty() { Exit::Success } else { Exit::Conflict };
-    let todo: Vec<&Step> =
-        steps.iter().filter(|step| ![Action::Unchanged, Action::Conflict].contains(&step.action)).collect();
+    let todo: Vec<&Step> = steps.iter().filter(|step| step.action.is_change() || step.pause.is_some()).collect();
     let mut applied = 0;
     if exit == Exit::Conflict {
         note("nothing was changed");
@@ -172,13 +176,23 @@ fn expect_own(steps: &[Step], existing: &[WithJson<wire::Job>], label: &str) -> 
 }
 
 /// Reads the jobs of the file. An error lists every problem with its line.
-fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<Vec<Definition>, CliError> {
+fn read(args: &ApplyArgs, program: Program, now: Timestamp) -> Result<(Vec<Definition>, Vec<PausedJob>), CliError> {
     let name = if args.file.as_os_str() == "-" { "standard input".to_owned() } else { args.file.display().to_string() };
-    let drafts = (program.read_jobs)(&name, &api::input(&args.file)?)?;
+    let text = api::input(&args.file)?;
+    let drafts = (program.read_jobs)(&name, &text)?;
     if drafts.is_empty() {
         return Err(CliError::invalid(format!("{name} has no `[[job]]` block")));
     }
-    drafts.iter().map(|draft| declared(draft, now).map_err(CliError::invalid)).collect()
+    let wanted: Result<Vec<Definition>, CliError> =
+        drafts.iter().map(|draft| declared(draft, now).map_err(CliError::invalid)).collect();
+    let (wanted, states) = (wanted?, (program.read_states)(&name, &text)?);
+    if let Some(state) = states.iter().find(|state| !wanted.iter().any(|job| job.key.as_str() == state.job_key)) {
+        let key = printable(&state.job_key);
+        return Err(CliError::invalid(format!(
+            "{name} has a `[[job_state]]` of `{key}`, but no `[[job]]` block of it"
+        )));
+    }
+    Ok((wanted, states))
 }
 
 /// Applies one change after the other. Changes before an error stay; applying the file again does the rest.
@@ -206,22 +220,34 @@ fn send(session: &Session<'_>, step: &Step, request: &ApplyRequest) -> Result<()
     let body = JobBody::from(step.body.as_object().cloned().unwrap_or_default());
     match step.action {
         Action::Create => {
-            let body = match &request.paused {
-                Some((why, _)) => body.with("pauseReason", why.as_str()),
+            let why = request.paused.as_ref().map(|(why, _)| why.as_str());
+            let why = why.or(step.pause.as_ref().map(|pause| pause.pause_reason.as_str()));
+            let body = match why {
+                Some(why) => body.with("pauseReason", why),
                 None => body,
             };
-            client.send(jobs.create(&body)).map(drop).with_action(|| format!("create job `{key}`"))
+            client.send(jobs.create(&body)).map(drop).with_action(|| format!("create job `{key}`"))?;
+            pause(session, step.pause.as_ref().filter(|pause| pause.paused_until.is_some()))
         }
         Action::NewVersion => {
             let call = jobs.create_version(key, &body.with("reason", reason)).if_match(revision);
-            client.send(call).map(drop).with_action(|| format!("change job `{key}`"))
+            client.send(call).map(drop).with_action(|| format!("change job `{key}`"))?;
+            pause(session, step.pause.as_ref())
         }
         Action::Retire => {
             let call = jobs.retire(key, Some(reason)).if_match(revision);
             client.send(call).map(drop).with_action(|| format!("retire job `{key}`"))
         }
-        Action::Unchanged | Action::Conflict => Ok(()),
+        Action::Unchanged | Action::Conflict => pause(session, step.pause.as_ref()),
     }
+}
+
+/// Pauses a job as its state says. One that was created paused gets the end of its pause.
+fn pause(session: &Session<'_>, state: Option<&PausedJob>) -> Result<(), CliError> {
+    let Some(PausedJob { job_key: key, pause_reason, paused_until }) = state else { return Ok(()) };
+    let request = PauseRequest { reason: pause_reason.clone(), until: *paused_until, cancel_pending: false };
+    let call = session.client.jobs().pause(key, &request);
+    session.client.send(call).map(drop).with_action(|| format!("pause job `{key}`"))
 }
 
 fn show(session: &mut Session<'_>, steps: &[Step], paused: bool) -> Result<(), CliError> {
@@ -230,21 +256,26 @@ fn show(session: &mut Session<'_>, steps: &[Step], paused: bool) -> Result<(), C
         let version = step.version.unwrap_or_default();
         let next = step.new_next_run_at.as_deref().unwrap_or("never");
         match step.action {
+            Action::Create if step.pause.is_some() => session.out.line(&format!("create {key}"))?,
             Action::Create if paused => session.out.line(&format!("create {key}: paused, would run next {next}"))?,
             Action::Create => session.out.line(&format!("create {key}: next run {next}"))?,
             Action::NewVersion => {
                 session.out.line(&format!("change {key}: v{version} -> v{}", version + 1))?;
                 step.changes.iter().try_for_each(|change| session.out.line(&changed(change)))?;
                 let was = step.next_run_at.as_deref().unwrap_or("never");
-                if was != next {
+                if was != next && step.pause.is_none() {
                     session.out.line(&format!("  next run: {was} -> {next}"))?;
                 }
             }
             Action::Retire => session.out.line(&format!("retire {key}: v{version}"))?,
             Action::Unchanged | Action::Conflict => {}
         }
+        if let Some(PausedJob { pause_reason, paused_until, .. }) = &step.pause {
+            let until = paused_until.map_or_else(String::new, |until| format!(" until {until}"));
+            session.out.line(&format!("pause {key}{until}: {}", printable(pause_reason)))?;
+        }
     }
-    let unchanged = steps.iter().filter(|step| step.action == Action::Unchanged).count();
+    let unchanged = steps.iter().filter(|step| step.action == Action::Unchanged && step.pause.is_none()).count();
     if unchanged > 0 {
         session.out.line(&format!("unchanged: {}", counted(unchanged, "job")))?;
     }

@@ -8,6 +8,7 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::json;
 
+use super::state::PausedJob;
 use crate::connection::RefusalContext;
 use crate::error::warn;
 use crate::online::Format;
@@ -22,7 +23,7 @@ pub(super) const MAX_JOBS: usize = 10_000;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell jobs export daily-briefing
-  everbell jobs export --all -f jobs.toml
+  everbell jobs export --all --with-state -f jobs.toml
   everbell jobs export daily-briefing --json";
 
 #[derive(Debug, Args)]
@@ -36,6 +37,9 @@ pub(crate) struct ExportArgs {
     /// Write every job that has this label and is not retired.
     #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "jobs")]
     label: Option<String>,
+    /// Also write which jobs are paused, why and until when, as `[[job_state]]` blocks for `jobs apply`.
+    #[arg(long)]
+    with_state: bool,
     /// Write to this file instead of standard output; one that exists is replaced.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
@@ -64,12 +68,13 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
             .with_action(|| format!("read job `{name}`"))?;
         jobs.push(answer.document);
     }
-    let (mut blocks, mut bodies, mut exit) = (Vec::new(), Vec::new(), Exit::Success);
+    let (mut blocks, mut bodies, mut states, mut exit) = (Vec::new(), Vec::new(), Vec::new(), Exit::Success);
     for WithJson { document: job, json } in &jobs {
         match shown(json, now).and_then(|definition| Ok((block(&definition, now)?, body(&definition)))) {
             Ok((block, body)) => {
                 blocks.push(block);
                 bodies.push(body);
+                states.extend(PausedJob::from_job(job).filter(|_| args.with_state));
             }
             Err(why) => {
                 warn(format!("job `{}` is left out: {}", printable(&job.job_key), printable(&why)));
@@ -78,9 +83,15 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
         }
     }
     if matches!(session.format, Some(Format::Json | Format::Jsonl)) {
-        session.out.json(&json!({ "items": bodies }))?;
+        let mut document = json!({ "items": bodies });
+        if args.with_state {
+            document["states"] = json!(states);
+        }
+        session.out.json(&document)?;
         return Ok(exit);
     }
+    let count = blocks.len();
+    blocks.extend(states.iter().map(PausedJob::block));
     let Some(file) = &args.file else {
         session.out.raw(&blocks.join("\n"))?;
         return Ok(exit);
@@ -89,7 +100,7 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
         message: format!("cannot write `{}`: {error}", file.display()),
         hint: None,
     })?;
-    session.done(Mark::Good, &format!("Wrote {} to {}", counted(blocks.len(), "job"), file.display()))?;
+    session.done(Mark::Good, &format!("Wrote {} to {}", counted(count, "job"), file.display()))?;
     session.advise(&format!("preview it on another server: everbell jobs apply -f {} --dry-run", file.display()))?;
     Ok(exit)
 }

@@ -48,6 +48,7 @@ impl Importing<'_> {
             yes: self.yes,
             reason: format!("everbell import {} {}", self.command, printable(self.file)),
             paused: Some((PAUSE_REASON.to_owned(), self.label.to_owned())),
+            states: Vec::new(),
         };
         let done = carry_out(session, wanted, &request)?;
         if !is_for_programs(session) && done.creates() {

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::state::PausedJob;
 use everbell_client::WithJson;
 use everbell_wire::job_body::{self as body, patch};
 
@@ -30,6 +31,9 @@ pub(in crate::jobs) struct Step {
     /// The program or server that declares it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::jobs) app: Option<String>,
+    /// The pause that the file asks for, if the job is not paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::jobs) pause: Option<PausedJob>,
     /// The body of the request: a new job, or a patch.
     #[serde(skip)]
     pub(in crate::jobs) body: Value,
@@ -46,6 +50,13 @@ pub(in crate::jobs) enum Action {
     Retire,
     /// Another owner declares it.
     Conflict,
+}
+
+impl Action {
+    /// Whether a definition changes.
+    pub(super) fn is_change(self) -> bool {
+        ![Action::Unchanged, Action::Conflict].contains(&self)
+    }
 }
 
 /// Returns the changes, sorted by key. `existing` are the current jobs of the server; with `prune`, those that were created
@@ -69,6 +80,21 @@ pub(in crate::jobs) fn plan(
     steps
 }
 
+/// Adds the pauses of a file to its steps. A job that is paused already keeps its reason and its end.
+pub(super) fn add_pauses(steps: &mut [Step], existing: &[WithJson<wire::Job>], states: &[PausedJob], now: Timestamp) {
+    let is_paused = |key: &str| {
+        let job = existing.iter().map(|job| &job.document).find(|job| job.job_key == key);
+        job.is_some_and(|job| job.status == JobStatus::Paused)
+    };
+    for step in steps.iter_mut().filter(|step| ![Action::Retire, Action::Conflict].contains(&step.action)) {
+        let state = states.iter().find(|state| state.job_key == step.job_key && !state.is_over(now));
+        step.pause = state.filter(|state| !is_paused(&state.job_key)).cloned();
+        if step.pause.is_some() {
+            step.new_next_run_at = None;
+        }
+    }
+}
+
 fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timestamp) -> Step {
     let body = body::body(wanted);
     let next = |spec: &Spec| spec.next_after(now).map(|at| at.to_string());
@@ -83,6 +109,7 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
             new_next_run_at,
             owner: None,
             app: None,
+            pause: None,
             body,
             revision: None,
         };
@@ -118,6 +145,7 @@ fn existing_step(job: &wire::Job, action: Action) -> Step {
         new_next_run_at: None,
         owner: None,
         app: None,
+        pause: None,
         body: Value::Null,
         revision: Some(job.revision),
     }

@@ -61,6 +61,10 @@ fn rows(shown: String, found: &Inspection) -> Vec<Vec<String>> {
     let mut rows = vec![("database", shown), ("product", found.product.clone()), ("schema", schema)];
     rows.extend(found.size_bytes.map(|size| ("size", bytes(size))));
     rows.extend(found.oldest_transaction_at.map(|at| ("oldest transaction", time(at))));
+    if let Some(moved) = &found.moved {
+        let text = format!("to {} at {}; `everbell db reopen` allows it again", moved.to, time(moved.at));
+        rows.push(("moved", text));
+    }
     if let Some(content) = &found.content {
         rows.push(("jobs", jobs(content)));
         let more = if content.more_runs { "more than " } else { "" };
@@ -95,6 +99,8 @@ struct Document<'a> {
     needed_schema_version: u32,
     size_bytes: Option<u64>,
     oldest_transaction_at: Option<String>,
+    /// The database that it was copied to, which goes on with its jobs.
+    moved_to: Option<&'a str>,
     jobs: Option<Jobs>,
     runs: Option<u64>,
     /// Whether `runs` is only where the counting stopped.
@@ -124,6 +130,7 @@ impl<'a> Document<'a> {
             needed_schema_version: found.needed_version,
             size_bytes: found.size_bytes,
             oldest_transaction_at: found.oldest_transaction_at.map(|at| at.to_string()),
+            moved_to: found.moved.as_ref().map(|moved| moved.to.as_str()),
             jobs: content.map(jobs),
             runs: content.map(|content| content.runs),
             more_runs: content.map(|content| content.more_runs),

@@ -43,6 +43,7 @@ const PAGES: &[&[&str]] = &[
     &["orgs", "show"],
     &["orgs", "check"],
     &["orgs", "import"],
+    &["orgs", "export"],
     &["orgs", "override"],
     &["orgs", "rebuild"],
     &["orgs", "stop"],

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::Command;
 
+use everbell_store::testing::TestDatabase;
+
 use crate::server::{Folder, quiet};
 
 use super::{command, document, invalid_expressions, keys, ran, refusal, stdout};
@@ -79,7 +81,7 @@ fn the_version_is_told() {
 }
 
 /// The pages of commands that need no server.
-pub(crate) const HELP: [&[&str]; 18] = [
+pub(crate) const HELP: [&[&str]; 20] = [
     &[],
     &["init"],
     &["serve"],
@@ -95,6 +97,8 @@ pub(crate) const HELP: [&[&str]; 18] = [
     &["db", "migrate"],
     &["db", "prune"],
     &["db", "backup"],
+    &["db", "copy"],
+    &["db", "reopen"],
     &["completions"],
     &["man"],
     &["version"],
@@ -114,6 +118,8 @@ fn place() -> Folder {
 fn help_begins_with_three_examples_that_work() {
     let folder = Path::new(env!("CARGO_BIN_EXE_everbell")).parent().unwrap();
     let path = std::env::join_paths([folder, Path::new("/usr/bin"), Path::new("/bin")]).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let database = runtime.block_on(TestDatabase::empty());
     for page in HELP {
         let place = place();
         let help = stdout(&[page, &["--help"]].concat());
@@ -125,6 +131,7 @@ fn help_begins_with_three_examples_that_work() {
             assert!(example.contains("everbell"), "{example}");
             // A server would not end; its flags are those of the check of its configuration.
             let example = example.replace("everbell serve", "everbell config check");
+            let example = example.replace("postgres://everbell@db.example.com/everbell", database.url());
             let found = Command::new("sh")
                 .args(["-c", &example])
                 .env("PATH", &path)

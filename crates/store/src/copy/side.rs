@@ -1,0 +1,135 @@
+//! One of the two databases of a copy, whichever it is.
+
+use everbell_core::store::StoreResult;
+use futures_util::stream::BoxStream;
+use jiff::Timestamp;
+
+use super::tables::Table;
+use super::value::Row;
+use super::{Limit, Moved};
+#[cfg(feature = "postgres")]
+use crate::postgres::copy::PostgresSide;
+#[cfg(feature = "sqlite")]
+use crate::sqlite::copy::SqliteSide;
+use crate::url::Address;
+
+/// How a database is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Only reads, also while a server runs.
+    Look,
+    /// Only writes the mark, also while a server runs.
+    Mark,
+    /// Alone: no server runs, and none can start. Reads, and writes the mark.
+    Source,
+    /// Alone, to be written.
+    Target,
+}
+
+impl Access {
+    /// The word for it in messages.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Access::Look | Access::Mark | Access::Source => "source",
+            Access::Target => "target",
+        }
+    }
+}
+
+pub(super) enum Side {
+    #[cfg(feature = "postgres")]
+    Postgres(Box<PostgresSide>),
+    #[cfg(feature = "sqlite")]
+    Sqlite(Box<SqliteSide>),
+}
+
+/// The same call on whichever database it is.
+macro_rules! on {
+    ($side:expr, $database:ident => $call:expr) => {
+        match $side {
+            #[cfg(feature = "postgres")]
+            Side::Postgres($database) => $call,
+            #[cfg(feature = "sqlite")]
+            Side::Sqlite($database) => $call,
+        }
+    };
+}
+
+impl Side {
+    pub(super) async fn open(url: &str, access: Access) -> StoreResult<Side> {
+        Ok(match Address::parse(url)? {
+            #[cfg(feature = "postgres")]
+            Address::Postgres => Side::Postgres(Box::new(PostgresSide::open(url, access).await?)),
+            #[cfg(feature = "sqlite")]
+            Address::SqliteFile(path) => Side::Sqlite(Box::new(SqliteSide::open(&path, access).await?)),
+            #[cfg(feature = "sqlite")]
+            Address::SqliteMemory => return Err(everbell_core::Invalid::new("database", "is in memory").into()),
+            #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+            other => return Err(other.left_out().into()),
+        })
+    }
+
+    pub(super) async fn now(&mut self) -> StoreResult<Timestamp> {
+        on!(self, side => side.now().await)
+    }
+
+    /// The mark of a database that was copied elsewhere.
+    pub(super) async fn moved(&mut self) -> StoreResult<Option<Moved>> {
+        on!(self, side => side.moved().await)
+    }
+
+    pub(super) async fn write_mark(&mut self, to: &str) -> StoreResult<()> {
+        let at = self.now().await?;
+        on!(self, side => side.write_mark(to, at).await)
+    }
+
+    pub(super) async fn clear_mark(&mut self) -> StoreResult<()> {
+        on!(self, side => side.clear_mark().await)
+    }
+
+    pub(super) async fn count(&mut self, table: &Table, limit: Option<Limit>) -> StoreResult<u64> {
+        on!(self, side => side.count(table, limit).await)
+    }
+
+    /// The rows of a table that are not too old.
+    pub(super) fn rows(&mut self, table: &'static Table, limit: Option<Limit>) -> BoxStream<'_, StoreResult<Row>> {
+        on!(self, side => side.rows(table, limit))
+    }
+
+    /// Makes a target ready for rows.
+    pub(super) async fn prepare(&mut self) -> StoreResult<()> {
+        on!(self, side => side.prepare().await)
+    }
+
+    /// Deletes the rows of a table.
+    pub(super) async fn clear(&mut self, table: &Table) -> StoreResult<()> {
+        on!(self, side => side.clear(table).await)
+    }
+
+    pub(super) async fn insert(&mut self, table: &Table, rows: Vec<Row>) -> StoreResult<()> {
+        on!(self, side => side.insert(table, rows).await)
+    }
+
+    /// The last value that the database has counted for a table, if it counts there.
+    pub(super) async fn last_identity(&mut self, table: &Table) -> StoreResult<Option<i64>> {
+        on!(self, side => side.last_identity(table).await)
+    }
+
+    /// Lets the database count on from a value.
+    pub(super) async fn set_identity(&mut self, table: &Table, last: i64) -> StoreResult<()> {
+        on!(self, side => side.set_identity(table, last).await)
+    }
+
+    /// Completes a target that has all its rows.
+    pub(super) async fn complete(&mut self) -> StoreResult<()> {
+        on!(self, side => side.complete().await)
+    }
+
+    pub(super) async fn commit(&mut self, what: &str) -> StoreResult<()> {
+        on!(self, side => side.commit(what).await)
+    }
+
+    pub(super) async fn rollback(&mut self) -> StoreResult<()> {
+        on!(self, side => side.rollback().await)
+    }
+}

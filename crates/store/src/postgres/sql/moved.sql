@@ -1,0 +1,1 @@
+select moved_to, moved_at from everbell.moves
