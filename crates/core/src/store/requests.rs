@@ -122,6 +122,8 @@ pub struct GapFilter {
     pub org: Option<OrgId>,
     /// For this reason.
     pub reason: Option<GapReason>,
+    /// Of a job with this label, with this value if one is given.
+    pub label: Option<(String, Option<String>)>,
     /// Ends at or after this.
     pub from: Option<Timestamp>,
     /// Begins before this.

@@ -251,7 +251,14 @@ impl State {
 
     fn is_of_key(&self, gap: &StoredGap, filter: &GapFilter) -> bool {
         let key = || self.jobs.get(&gap.owner.0).map(|job| &job.definition.key);
-        filter.job_key.as_ref().is_none_or(|wanted| key() == Some(wanted))
+        filter.job_key.as_ref().is_none_or(|wanted| key() == Some(wanted)) && self.is_of_label(gap, filter)
+    }
+
+    fn is_of_label(&self, gap: &StoredGap, filter: &GapFilter) -> bool {
+        let own = |name: &str| self.jobs.get(&gap.owner.0).and_then(|job| job.definition.labels.get(name));
+        filter.label.as_ref().is_none_or(|(name, value)| {
+            own(name).is_some_and(|own| value.as_ref().is_none_or(|value| own == value))
+        })
     }
 
     fn may_start(&self, active: &Active, now: Timestamp) -> bool {

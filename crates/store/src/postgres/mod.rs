@@ -33,6 +33,7 @@ mod pool;
 mod pooler;
 mod purge;
 mod rearm;
+mod reports;
 mod releases;
 mod run_lists;
 mod run_statistics;

@@ -32,6 +32,7 @@ mod orgs;
 mod outcomes;
 mod purge;
 mod rearm;
+mod reports;
 mod releases;
 mod run_lists;
 mod run_statistics;
