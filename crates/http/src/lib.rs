@@ -31,6 +31,7 @@ pub mod pipeline;
 pub mod problem;
 pub mod proxy;
 mod reload;
+mod report_routes;
 pub mod request;
 pub mod route;
 mod stall;
@@ -84,6 +85,7 @@ pub fn mounted_routes() -> Vec<Route> {
         notify_routes(),
         reload_routes(),
         calendar_routes::calendar_routes(),
+        report_routes::report_routes(),
         other_routes(),
     ]
     .concat()

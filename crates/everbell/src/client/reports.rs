@@ -20,6 +20,8 @@ use super::{Context, Jobs};
 const MAX_JOBS: usize = 10_000;
 /// The number of jobs in one read.
 const PAGE_ROWS: u32 = 1_000;
+/// The most absences that are looked at for the latest outage.
+const MAX_LATEST: u32 = 5;
 /// The most fires that are listed at once.
 pub const MAX_NEXT_FIRES: usize = 1_000;
 
@@ -96,6 +98,19 @@ impl Reports {
             outages.push(Outage::new(absence, &late));
         }
         Ok(outages)
+    }
+
+    /// Returns the latest outage that ended at or after this time and in which jobs had slots.
+    pub async fn latest_outage(&self, since: Timestamp) -> StoreResult<Option<Outage>> {
+        let store = &self.context.parts.store;
+        let absences = store.absences(Some(since), None, MAX_LATEST).await?;
+        for absence in merge_absences(absences).into_iter().rev() {
+            let outage = Outage::new(absence, &store.late_slots(&absence).await?);
+            if !outage.jobs.is_empty() {
+                return Ok(Some(outage));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the keys of these jobs. One that does not exist any more is left out.

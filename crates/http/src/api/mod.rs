@@ -20,6 +20,7 @@ pub mod org_jobs;
 pub mod org_updates;
 pub mod orgs;
 pub mod probes;
+pub mod reports;
 pub mod runs;
 pub mod sessions;
 pub mod targets;

@@ -12,7 +12,7 @@ fn event(what: What, from: &str, seconds: Option<i64>) -> Event {
 }
 
 fn row(key: &str, events: Vec<Event>) -> Row {
-    Row { key: key.to_owned(), href: format!("/jobs/{key}"), paused: false, events }
+    Row { key: key.to_owned(), href: format!("/jobs/{key}"), paused: false, events, gaps: Vec::new() }
 }
 
 /// A whole day in UTC, around noon.
@@ -20,7 +20,7 @@ fn with<T>(rows: &[Row], load: &[Load], look: impl FnOnce(&Timeline<'_>) -> T) -
     let zone = Zone::utc();
     let runs_of = |row: &Row, from: Timestamp, to: Timestamp| format!("/runs?job={}&from={from}&to={to}", row.key);
     let (from, to, now) = (at("2026-11-15T00:00:00Z"), at("2026-11-16T00:00:00Z"), at("2026-11-15T12:00:00Z"));
-    look(&Timeline { id: "t", zone: &zone, from, to, now, rows, load, runs_of: &runs_of })
+    look(&Timeline { id: "t", zone: &zone, from, to, now, rows, load, outages: &[], runs_of: &runs_of })
 }
 
 fn drawn(rows: &[Row]) -> String {
@@ -122,7 +122,7 @@ fn the_axis_follows_the_clocks_of_the_zone() {
     let (from, to) = (at("2026-10-24T22:00:00Z"), at("2026-10-25T10:00:00Z"));
     let runs_of = |_: &Row, _: Timestamp, _: Timestamp| String::new();
     let rows = [row("a", Vec::new())];
-    let input = Timeline { id: "t", zone: &zone, from, to, now: to, rows: &rows, load: &[], runs_of: &runs_of };
+    let input = Timeline { id: "t", zone: &zone, from, to, now: to, rows: &rows, load: &[], outages: &[], runs_of: &runs_of };
     let drawn = timeline(&input);
     assert!(drawn.contains(">02:00 +02</text>") && drawn.contains(">02:00 +01</text>"), "{drawn}");
     assert!(drawn.contains("The clocks change from UTC+02 to UTC+01"), "{drawn}");
