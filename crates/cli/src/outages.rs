@@ -9,7 +9,7 @@ use everbell_wire::time_input::TimeReader;
 use jiff::Timestamp;
 
 use super::connection::RefusalContext;
-use super::online::ZoneArgs;
+use super::online::{Format, ZoneArgs};
 use super::output::{Cell, Column, Output, Table, counted, printable};
 use super::times::{exact, stamp_cell};
 use super::{CliError, Exit, OnlineArgs, Session};
@@ -73,12 +73,12 @@ pub(crate) fn run(args: &OutagesArgs, now: Timestamp, output: &mut Output) -> Re
     let mut session = Session::new(&args.online, now, output)?;
     let list = session.client.run(session.client.reports().outages(from, to, args.empty).list());
     let list = list.with_action(|| "list outages".to_owned())?;
-    let names: Vec<String> = list.items.iter().map(|outage| outage.from.to_string()).collect();
-    let name = |outage: &wire::Outage| {
-        let place = list.items.iter().position(|own| own.from == outage.from).unwrap_or_default();
-        names[place].as_str()
-    };
-    if session.print_list(&list, name)? {
+    if session.format == Some(Format::Name) {
+        // An outage has no id: its beginning names it.
+        list.items.iter().try_for_each(|outage| session.out.line(&outage.from.to_string()))?;
+        return Ok(Exit::Success);
+    }
+    if session.print_list(&list, |_| "")? {
         return Ok(Exit::Success);
     }
     if list.items.is_empty() {
