@@ -57,8 +57,8 @@ pub use query::{
 pub use reports::Reports;
 pub use request::{
     BackfillRequest, BulkAction, BulkActionRequest, BulkFilter, CalendarInput, CronPreviewRequest, FreezeInput,
-    MissedSlots, OrgInput, OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest,
-    ResumeRequest, RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
+    MissedSlots, OrgInput, OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RerunFilter,
+    RerunRequest, RescheduleRequest, ResumeRequest, RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
 };
 pub use runs::Runs;
 

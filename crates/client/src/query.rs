@@ -62,6 +62,8 @@ pub struct RunQuery {
     pub instance_id: Option<String>,
     /// Only runs that failed with this code.
     pub failure_code: Option<String>,
+    /// Only runs of jobs with this label: `name` or `name=value`.
+    pub label: Option<String>,
     /// Only runs that were scheduled or requested at or after this time.
     pub from: Option<Timestamp>,
     /// Only runs that were scheduled or requested before this time.

@@ -49,7 +49,7 @@ pub mod what_if;
 
 pub use access::{AuditEntry, EndedSessions, NewToken, Session, Token};
 pub use backfill::{Backfill, BackfillOrgs, BackfillReport, BackfillSlot, StoppedBackfill};
-pub use bulk::{Bulk, BulkItem};
+pub use bulk::{Bulk, BulkItem, RerunItem, Reruns};
 pub use calendar::{Calendar, CalendarEffect, CalendarFailure, CalendarWritten, Freeze};
 pub use cluster::{Instance, Status, Target, Targets};
 pub use declaration::JobDeclaration;

@@ -265,3 +265,50 @@ fn next_fires_of_all_jobs_know_freezes_and_orgs() {
     next(&Server::start());
     next(&Server::postgres(TARGETS).registered());
 }
+
+/// Jobs and runs that are selected by a label.
+fn labeled(server: &Server) {
+    for (key, team) in [("a", "ops"), ("b", "ops"), ("c", "data")] {
+        server.job(key, &json!({ "cronExpression": "0 0 1 1 *", "target": "fail", "labels": { "team": team } }));
+    }
+    let ran = printed(server, &["jobs", "run", "--label", "team=ops"]);
+    assert_eq!((&ran["changed"], &ran["action"]), (&json!(2), &json!("run_now")), "{ran:#}");
+    assert!(ran["items"][0]["runId"].is_string(), "{ran:#}");
+    let failed = |page: &Value| page["items"].as_array().unwrap().len() == 2;
+    server.until("/runs?label=team%3Dops&status=failed", failed);
+    assert_eq!(printed(server, &["runs", "list", "--label", "team=data"])["items"], json!([]));
+
+    // All runs that failed, again.
+    let dry = server.post("/runs/rerun", &json!({ "filter": { "label": "team" }, "dryRun": true })).expect(200);
+    assert_eq!((&dry["matched"], &dry["started"], &dry["dryRun"]), (&json!(2), &json!(2), &json!(true)));
+    assert_eq!(dry["items"][0]["outcome"], "would_start");
+    let none = printed(server, &["runs", "rerun", "--label", "team=data", "--dry-run"]);
+    assert_eq!(none["matched"], 0);
+    let asked = everbell(server, &["runs", "rerun", "--status", "failed"]);
+    assert!(asked.code == Some(2) && asked.stderr.contains("Run 2 runs again?"), "{}", asked.stderr);
+    let done = printed(server, &["runs", "rerun", "--status", "failed", "--label", "team=ops", "--yes"]);
+    assert_eq!((&done["started"], &done["items"][0]["outcome"]), (&json!(2), &json!("started")), "{done:#}");
+    server.until("/runs?label=team%3Dops&status=failed", |page| page["items"].as_array().unwrap().len() == 4);
+    let refused = server.post("/runs/rerun", &json!({ "filter": {} })).problem(400, "InvalidInput");
+    assert!(refused.to_string().contains("at least one member"), "{refused}");
+    server.post("/runs/rerun", &json!({ "filter": { "status": ["running"] } })).problem(400, "InvalidInput");
+
+    let skipped = printed(server, &["jobs", "skip", "--label", "team=ops", "--count", "2"]);
+    assert_eq!(skipped["changed"], 2, "{skipped:#}");
+    let retired = everbell(server, &["jobs", "retire", "--label", "team=ops"]);
+    assert!(retired.stderr.contains("Retire 2 jobs with the label team=ops"), "{}", retired.stderr);
+    let operator = server.token_of("operator");
+    let headers = [("authorization", format!("Bearer {operator}"))];
+    let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let body = json!({ "action": "retire", "filter": { "label": "team" } }).to_string();
+    assert_eq!(server.raw("POST", "/api/v1/jobs/bulk", &headers, body.as_bytes()).status, 403);
+    let retired = printed(server, &["jobs", "retire", "--label", "team=ops", "--yes"]);
+    assert_eq!(retired["changed"], 2, "{retired:#}");
+    assert_eq!(server.get("/jobs?label=team").expect(200)["items"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn labels_select_jobs_and_runs() {
+    labeled(&Server::start());
+    labeled(&Server::postgres(TARGETS).registered());
+}

@@ -120,6 +120,7 @@ macro_rules! conformance_cases_of_orgs {
                 late_slots_have_the_reasons_of_an_outage_only,
                 gaps_are_counted_by_reason,
                 gaps_are_found_by_label,
+                runs_are_found_by_label,
                 fires_of_orgs_are_grouped_by_job_and_time,
                 keys_of_jobs_are_found_by_their_ids,
                 entries_about_backfills_are_found_among_all_others,

@@ -4,14 +4,15 @@ use everbell_core::outage::{Absence, LateOutcome, LateSlots};
 use everbell_core::plan::Plan;
 use everbell_core::store::{
     AuditEntry, Due, GapCount, GapFilter, Instance, NewToken, OrgFires, PageRequest, PlanDue, PruneBefore,
+    RunFilter,
 };
-use everbell_core::{CatchUp, Definition, Gap, GapReason, JobKey, OrgId};
+use everbell_core::{CatchUp, Definition, Gap, GapReason, JobKey, OrgId, RunStatus};
 use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Fresh;
 use super::given::{at, audit, core_plan, instance, instance_id, job, job_id, page, with};
-use super::world::{World, success, targets};
+use super::world::{World, failure, success, targets};
 
 fn absence(from: &str, until: &str) -> Absence {
     Absence { from: at(from), until: at(until) }
@@ -155,6 +156,39 @@ pub async fn gaps_are_found_by_label(fresh: Fresh) {
     assert_eq!(found("team", Some("data")).await, ids(&["b"]));
     assert_eq!(found("env", None).await, ids(&["a"]));
     assert_eq!(found("tea", None).await, []);
+}
+
+pub async fn runs_are_found_by_label(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, team) in [("a", Some("ops")), ("b", Some("data")), ("c", None)] {
+        let labels = team.iter().map(|team| ("team".to_owned(), (*team).to_owned())).collect();
+        world.create(Definition { labels, ..job(key, "0 * * * *") }).await;
+    }
+    world.run_due(&success(), at("01:00")).await;
+    // Then one that failed, and one that waits.
+    world.run_due(&failure(), at("02:00")).await;
+    world.plan(at("03:00")).await;
+    let found = async |name: &str, value: Option<&str>, more: RunFilter| {
+        let filter = RunFilter { label: Some((name.to_owned(), value.map(str::to_owned))), ..more };
+        let runs = world.store.list_runs(&filter, &page(100)).await.unwrap().items;
+        assert_eq!(world.store.count_runs(&filter, 100).await.unwrap() as usize, runs.len(), "{filter:?}");
+        let mut keys: Vec<String> = runs.iter().map(|run| run.job_key.as_ref().unwrap().to_string()).collect();
+        keys.sort();
+        keys.join(" ")
+    };
+    let none = RunFilter::default;
+    assert_eq!(found("team", None, none()).await, "a a a b b b");
+    assert_eq!(found("team", Some("ops"), none()).await, "a a a");
+    assert_eq!(found("tea", None, none()).await, "");
+    let status = |status: &[RunStatus]| RunFilter { status: status.to_vec(), ..none() };
+    assert_eq!(found("team", None, status(&[RunStatus::Failed])).await, "a b");
+    assert_eq!(found("team", None, status(&[RunStatus::Pending])).await, "a b");
+    assert_eq!(found("team", None, status(&[RunStatus::Skipped])).await, "");
+    assert_eq!(found("team", Some("data"), status(&[RunStatus::Succeeded, RunStatus::Failed])).await, "b b");
+    let of = |key: &str| RunFilter { job_key: Some(JobKey::new(key).unwrap()), ..none() };
+    assert_eq!(found("team", None, of("a")).await, "a a a");
+    assert_eq!(found("team", Some("data"), of("a")).await, "", "both must hold");
+    assert_eq!(found("team", None, of("c")).await, "");
 }
 
 pub async fn fires_of_orgs_are_grouped_by_job_and_time(fresh: Fresh) {

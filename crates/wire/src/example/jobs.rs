@@ -190,6 +190,7 @@ impl Example for Bulk {
             job_key: "daily-report".to_owned(),
             outcome: BulkOutcome::WouldChange,
             next_run_at: Some(at(NEXT_RUN_AT)),
+            run_id: None,
             detail: None,
         };
         Bulk { dry_run: true, action: "pause".to_owned(), changed: 1, items: vec![item] }

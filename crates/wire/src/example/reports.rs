@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Example, JOB_ID, NEXT_RUN_AT, NOW, ORG_JOB_ID, at};
-use crate::{ClusterStats, NextFire, NextFires, Outage, OutageJob};
+use super::{Example, JOB_ID, NEXT_RUN_AT, NOW, ORG_JOB_ID, RUN_ID, SLOT_AT, at};
+use crate::bulk::RerunOutcome;
+use crate::{ClusterStats, NextFire, NextFires, Outage, OutageJob, RerunItem, Reruns};
 
 impl Example for Outage {
     fn example() -> Outage {
@@ -80,5 +81,19 @@ impl Example for ClusterStats {
             gap_slots: BTreeMap::from([("coalesced".to_owned(), 3), ("missed".to_owned(), 4)]),
             outages: 1,
         }
+    }
+}
+
+impl Example for Reruns {
+    fn example() -> Reruns {
+        let item = RerunItem {
+            run_id: RUN_ID.to_owned(),
+            job_key: Some("daily-report".to_owned()),
+            scheduled_at: at(SLOT_AT),
+            outcome: RerunOutcome::WouldStart,
+            new_run_id: None,
+            detail: None,
+        };
+        Reruns { dry_run: true, matched: 1, started: 1, items: vec![item] }
     }
 }
