@@ -70,7 +70,7 @@ struct Fire {
 }
 
 /// Fires to come, and whether there are more.
-struct Fires {
+struct NextList {
     fires: Vec<Fire>,
     more: bool,
     /// The named jobs that fire for each org.
@@ -116,7 +116,7 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
 }
 
 /// Notes that only the next run for each org is listed.
-fn note_orgs(session: &mut Session<'_>, args: &NextArgs, list: &Fires) -> Result<(), CliError> {
+fn note_orgs(session: &mut Session<'_>, args: &NextArgs, list: &NextList) -> Result<(), CliError> {
     const WHERE: &str = "everbell orgs show ORG";
     if !args.jobs.is_empty() {
         // A job that was named but has few runs here needs an explanation, in a pipe too.
@@ -127,7 +127,8 @@ fn note_orgs(session: &mut Session<'_>, args: &NextArgs, list: &Fires) -> Result
         return Ok(());
     }
     if list.fires.iter().any(|fire| fire.per_org) {
-        session.advise(&format!("of jobs that fire per org, only the next run for each org is shown; see all: {WHERE}"))?;
+        session
+            .advise(&format!("of jobs that fire per org, only the next run for each org is shown; see all: {WHERE}"))?;
     }
     Ok(())
 }
@@ -141,7 +142,7 @@ struct Range {
 }
 
 /// The fires of all jobs.
-fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZone) -> Result<Fires, CliError> {
+fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZone) -> Result<NextList, CliError> {
     let query = NextQuery {
         from: range.from,
         to: range.until,
@@ -166,7 +167,7 @@ fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZo
             zone,
         }
     });
-    Ok(Fires { fires: fires.collect(), more, per_org: Vec::new() })
+    Ok(NextList { fires: fires.collect(), more, per_org: Vec::new() })
 }
 
 /// What there is to say about a fire.
@@ -183,7 +184,7 @@ fn words(fire: &wire::NextFire, zone: &Zone) -> String {
 }
 
 /// The fires of jobs that are named.
-fn of_named(client: &Connection, names: &[String], range: &Range, shown: &DisplayZone) -> Result<Fires, CliError> {
+fn of_named(client: &Connection, names: &[String], range: &Range, shown: &DisplayZone) -> Result<NextList, CliError> {
     let limit = range.limit + 1;
     let is_early = |at: Timestamp| range.until.is_none_or(|until| at < until);
     let (mut fires, mut per_org) = (Vec::new(), Vec::new());
@@ -199,7 +200,7 @@ fn of_named(client: &Connection, names: &[String], range: &Range, shown: &Displa
     }
     let more = fires.len() > range.limit;
     fires.truncate(range.limit);
-    Ok(Fires { fires, more, per_org })
+    Ok(NextList { fires, more, per_org })
 }
 
 fn fires_of(client: &Connection, job: &wire::Job, range: &Range, shown: &DisplayZone) -> Result<Vec<Fire>, CliError> {
@@ -231,7 +232,7 @@ fn fires_of(client: &Connection, job: &wire::Job, range: &Range, shown: &Display
     Ok(answer.document.items.into_iter().map(of_item).collect())
 }
 
-fn table(session: &mut Session<'_>, list: &Fires) -> Result<(), CliError> {
+fn table(session: &mut Session<'_>, list: &NextList) -> Result<(), CliError> {
     if list.fires.is_empty() {
         // Jobs that fire per org have a note of their own.
         return if list.per_org.is_empty() { session.advise("no run is scheduled") } else { Ok(()) };

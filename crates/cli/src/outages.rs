@@ -85,11 +85,7 @@ pub(crate) fn run(args: &OutagesArgs, now: Timestamp, output: &mut Output) -> Re
         session.advise("no outage is known in which a job had a slot")?;
         return Ok(Exit::Success);
     }
-    let table = if args.jobs {
-        by_job(&list.items, &zone, &session)
-    } else {
-        overview(&list.items, &zone, &session)
-    };
+    let table = if args.jobs { by_job(&list.items, &zone, &session) } else { overview(&list.items, &zone, &session) };
     session.out.list(&table)?;
     if !session.quiet && session.out.is_for_people() {
         for outage in &list.items {

@@ -107,7 +107,15 @@ pub trait Store:
 }
 
 impl<S> Store for S where
-    S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + ReportStore + std::fmt::Debug
+    S: JobStore
+        + RunStore
+        + OrgStore
+        + ClusterStore
+        + AccessStore
+        + AlertStore
+        + CalendarStore
+        + ReportStore
+        + std::fmt::Debug
 {
 }
 

@@ -209,18 +209,17 @@ impl Reports {
         let mut jobs: BTreeMap<JobId, Option<Arc<JobRow>>> = BTreeMap::new();
         let mut fires = Vec::new();
         for group in store.org_fires(from, until, MAX_ORG_FIRES).await? {
-            let job = match jobs.get(&group.job) {
-                Some(job) => job.clone(),
-                None => {
-                    let row = match store.get_job(&JobRef::Id(group.job)).await {
-                        Ok(row) => Some(Arc::new(row)).filter(|row| is_wanted(row, request)),
-                        // Retired and purged, or unreadable, since its timers were read.
-                        Err(StoreError::NotFound { .. } | StoreError::Corrupt { .. }) => None,
-                        Err(error) => return Err(error),
-                    };
-                    jobs.insert(group.job, row.clone());
-                    row
-                }
+            let job = if let Some(known) = jobs.get(&group.job) {
+                known.clone()
+            } else {
+                let row = match store.get_job(&JobRef::Id(group.job)).await {
+                    Ok(row) => Some(Arc::new(row)).filter(|row| is_wanted(row, request)),
+                    // Retired and purged, or unreadable, since its timers were read.
+                    Err(StoreError::NotFound { .. } | StoreError::Corrupt { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                jobs.insert(group.job, row.clone());
+                row
             };
             let orgs = Some((group.first_org, group.orgs));
             fires.extend(job.map(|job| NextFire { at: group.at, job, orgs, frozen: None }));

@@ -37,14 +37,7 @@ pub(super) const REASON: Field = optional(
 );
 pub(super) const GAPS_FROM: Field = optional("from", Value::Time, "Only gaps that end at or after this time.");
 pub(super) const GAPS_TO: Field = optional("to", Value::Time, "Only gaps that start before this time.");
-pub(crate) const GAPS: &[Field] = &[
-    REASON,
-    GAPS_FROM,
-    GAPS_TO,
-    ORG,
-    LIMIT,
-    CURSOR,
-];
+pub(crate) const GAPS: &[Field] = &[REASON, GAPS_FROM, GAPS_TO, ORG, LIMIT, CURSOR];
 
 /// The most runs that statistics look at.
 const MAX_SAMPLED_RUNS: u32 = 1_000;

@@ -80,9 +80,8 @@ pub(crate) async fn many(request: ApiRequest) -> Result<ApiResponse, Problem> {
             Err(error) => item(Outcome::Failed, None, Some(error.to_string())),
         });
     }
-    let is_started = |item: &&wire::RerunItem| {
-        matches!(item.outcome, Outcome::Started | Outcome::Queued | Outcome::WouldStart)
-    };
+    let is_started =
+        |item: &&wire::RerunItem| matches!(item.outcome, Outcome::Started | Outcome::Queued | Outcome::WouldStart);
     let started = items.iter().filter(is_started).count() as u64;
     ApiResponse::ok(&wire::Reruns { dry_run, matched: items.len() as u64, started, items })
 }

@@ -65,9 +65,8 @@ fn pages(server: &Server, path: &str, limit: usize) -> Vec<Value> {
 fn report(server: &Server) -> Value {
     let all_ran = |page: &Value| page["items"].as_array().unwrap().len() >= 11;
     server.until("/runs?jobKey=each&status=succeeded,skipped&limit=200", all_ran);
-    let list = server.until("/outages", |list| {
-        list["items"].as_array().unwrap().first().is_some_and(|outage| outage["jobs"] == 3)
-    });
+    let list = server
+        .until("/outages", |list| list["items"].as_array().unwrap().first().is_some_and(|outage| outage["jobs"] == 3));
     assert_eq!(list["items"].as_array().unwrap().len(), 1, "{list:#}");
     let outage = list["items"][0].clone();
     let length = time(&outage["until"]).duration_since(time(&outage["from"]));
@@ -139,7 +138,10 @@ fn pages_of(server: &Server, outage: &Value) {
     let ana = Visitor::new(server, &server.token);
     let overview = ana.page("/");
     let slots = count(outage, "slots");
-    assert_has(&overview, &["Nothing ran from", &format!("3 jobs missed {slots} slots; 2 caught up."), "/jobs/reminder/backfill?from="]);
+    assert_has(
+        &overview,
+        &["Nothing ran from", &format!("3 jobs missed {slots} slots; 2 caught up."), "/jobs/reminder/backfill?from="],
+    );
     assert!(!overview.contains("/jobs/sync/backfill?from="), "it caught up");
     assert_has(&ana.page("/timeline?range=1h"), &["c-outage", "c-gap", "Nothing ran,"]);
     let from = job_of(outage, "reminder")["firstSlotAt"].as_str().unwrap();
@@ -235,18 +237,31 @@ fn next(server: &Server) {
     let all = items("/next?from=2099-01-01T06:30:00Z&within=PT5H");
     assert_eq!(
         all.iter().map(shown).collect::<Vec<_>>(),
-        ["07:00 daily", "07:00 hourly", "08:00 hourly", "09:00 hourly", "10:00 hourly a release", "11:00 hourly a release"]
+        [
+            "07:00 daily",
+            "07:00 hourly",
+            "08:00 hourly",
+            "09:00 hourly",
+            "10:00 hourly a release",
+            "11:00 hourly a release"
+        ]
     );
     assert_eq!(all[0]["local"], "2099-01-01T08:00:00+01:00[Europe/Paris]");
     assert_eq!(all[4]["frozenUntil"], "2099-01-01T11:30:00Z");
     let ops = items("/next?label=team%3Dops&limit=3&to=2099-01-01T09:00:00Z&from=2099-01-01T00:00:00Z");
     assert_eq!(ops.iter().map(shown).collect::<Vec<_>>(), ["00:00 hourly", "01:00 hourly", "02:00 hourly"]);
     let cut = server.get("/next?limit=2").expect(200);
-    assert_eq!((cut["items"].as_array().unwrap().len(), &cut["more"], &cut["complete"]), (2, &json!(true), &json!(true)));
+    assert_eq!(
+        (cut["items"].as_array().unwrap().len(), &cut["more"], &cut["complete"]),
+        (2, &json!(true), &json!(true))
+    );
     server.get("/next?within=PT1H&to=2099-01-01T09:00:00Z").problem(400, "InvalidInput");
     // One job at a time, freezes are marked as well.
     let own = items("/jobs/key:hourly/next?from=2099-01-01T10:00:00Z&count=3");
-    assert_eq!(own.iter().map(|fire| fire["frozen"].clone()).collect::<Vec<_>>(), [json!("a release"), json!("a release"), json!(null)]);
+    assert_eq!(
+        own.iter().map(|fire| fire["frozen"].clone()).collect::<Vec<_>>(),
+        [json!("a release"), json!("a release"), json!(null)]
+    );
     // Orgs that fire at the same time are one item.
     server.job("per-org", &json!({ "cronExpression": "0 8 * * *", "scope": "per_org" }));
     for org in ["acme", "beta"] {
@@ -255,7 +270,10 @@ fn next(server: &Server) {
     let found = server.until("/next?limit=1", |list| list["items"][0]["orgs"] == 2);
     assert_eq!((&found["items"][0]["jobKey"], &found["items"][0]["orgId"]), (&json!("per-org"), &json!("acme")));
     let piped = everbell(server, &["next", "--from", "2099-01-01", "--within", "1d", "-n", "3"]);
-    assert_eq!((piped.stdout.lines().count(), piped.stderr.as_str()), (3, "3 shown; raise --limit to see more within 1d\n"));
+    assert_eq!(
+        (piped.stdout.lines().count(), piped.stderr.as_str()),
+        (3, "3 shown; raise --limit to see more within 1d\n")
+    );
     let frozen = everbell(server, &["next", "--from", "2099-01-01T10:00:00Z", "--within", "1h"]).stdout;
     assert!(frozen.contains("frozen: a release"), "{frozen}");
 }

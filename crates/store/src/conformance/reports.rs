@@ -3,8 +3,7 @@
 use everbell_core::outage::{Absence, LateOutcome, LateSlots};
 use everbell_core::plan::Plan;
 use everbell_core::store::{
-    AuditEntry, Due, GapCount, GapFilter, Instance, NewToken, OrgFires, PageRequest, PlanDue, PruneBefore,
-    RunFilter,
+    AuditEntry, Due, GapCount, GapFilter, Instance, NewToken, OrgFires, PageRequest, PlanDue, PruneBefore, RunFilter,
 };
 use everbell_core::{CatchUp, Definition, Gap, GapReason, JobKey, OrgId, RunStatus};
 use jiff::Timestamp;
@@ -112,7 +111,8 @@ pub async fn late_slots_have_the_reasons_of_an_outage_only(fresh: Fresh) {
     let gaps: Vec<Gap> = GapReason::ALL.iter().map(|reason| gap("02:00", "03:00", 2, *reason)).collect();
     write(&world, &gaps, at("04:00")).await;
     let late = world.store.late_slots(&absence("01:30", "03:30")).await.unwrap();
-    let found: Vec<_> = late.iter().map(|slots| (slots.job_key.as_str(), slots.outcome.as_str(), slots.slots)).collect();
+    let found: Vec<_> =
+        late.iter().map(|slots| (slots.job_key.as_str(), slots.outcome.as_str(), slots.slots)).collect();
     let both = |key| [(key, "coalesced", 2), (key, "expired", 2), (key, "missed", 2)];
     assert_eq!(found, [both("a"), both("b")].concat());
     assert_eq!(world.store.late_slots(&absence("02:30", "03:30")).await.unwrap(), [], "they begin before");

@@ -28,12 +28,7 @@ impl ReportStore for MemoryStore {
         })
     }
 
-    async fn absences(
-        &self,
-        from: Option<Timestamp>,
-        to: Option<Timestamp>,
-        limit: u32,
-    ) -> StoreResult<Vec<Absence>> {
+    async fn absences(&self, from: Option<Timestamp>, to: Option<Timestamp>, limit: u32) -> StoreResult<Vec<Absence>> {
         check_absences(limit)?;
         self.with(|state| {
             let all = state.absences.iter().rev().map(|(from, until)| Absence { from: *from, until: *until });
@@ -119,8 +114,13 @@ impl State {
                 _ => return None,
             };
             let gap = &stored.gap;
-            is_inside(gap.first_slot_at)
-                .then_some((stored.owner.0, outcome, gap.slots, gap.first_slot_at, gap.last_slot_at))
+            is_inside(gap.first_slot_at).then_some((
+                stored.owner.0,
+                outcome,
+                gap.slots,
+                gap.first_slot_at,
+                gap.last_slot_at,
+            ))
         });
         let runs = self.active.values().map(|active| &active.run).chain(self.ended.values());
         let runs = runs.filter(|run| run.created_at >= decided).filter_map(|run: &Run| {

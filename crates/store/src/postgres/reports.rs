@@ -32,12 +32,7 @@ impl ReportStore for PostgresStore {
         self.alone("writing an absence", query.execute_on(&self.loops)).await.map(drop)
     }
 
-    async fn absences(
-        &self,
-        from: Option<Timestamp>,
-        to: Option<Timestamp>,
-        limit: u32,
-    ) -> StoreResult<Vec<Absence>> {
+    async fn absences(&self, from: Option<Timestamp>, to: Option<Timestamp>, limit: u32) -> StoreResult<Vec<Absence>> {
         check_absences(limit)?;
         let query = sqlx::query_as(include_str!("sql/absences.sql"))
             .bind(from.map(Micros::from))

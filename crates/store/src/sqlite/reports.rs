@@ -32,12 +32,7 @@ impl ReportStore for SqliteStore {
         self.write("writing an absence", query).await.map(drop)
     }
 
-    async fn absences(
-        &self,
-        from: Option<Timestamp>,
-        to: Option<Timestamp>,
-        limit: u32,
-    ) -> StoreResult<Vec<Absence>> {
+    async fn absences(&self, from: Option<Timestamp>, to: Option<Timestamp>, limit: u32) -> StoreResult<Vec<Absence>> {
         check_absences(limit)?;
         let query = sqlx::query(include_str!("sql/absences.sql"));
         let query = query.bind(from.map(Micros::from)).bind(to.map(Micros::from)).bind(limit);
