@@ -16,6 +16,7 @@ pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
 mod freeze;
+pub(crate) mod gaps;
 pub(crate) mod healthcheck;
 pub(crate) mod import;
 mod init;
@@ -26,6 +27,7 @@ pub(crate) mod next;
 mod notify;
 mod online;
 pub(crate) mod orgs;
+pub(crate) mod outages;
 pub(crate) mod output;
 pub(crate) mod problems;
 mod progress;
@@ -99,6 +101,15 @@ enum Commands {
     /// Show the next runs of all jobs
     #[command(before_help = next::EXAMPLES)]
     Next(next::NextArgs),
+    /// List the slots of all jobs that got no run
+    #[command(before_help = gaps::EXAMPLES)]
+    Gaps(gaps::GapsArgs),
+    /// List times in which nothing ran, and what they cost
+    ///
+    /// An outage is a time in which no instance that schedules sent a heartbeat, for at least 20 seconds. Each is listed with
+    /// the jobs whose slots passed, and what catch-up did.
+    #[command(before_help = outages::EXAMPLES)]
+    Outages(outages::OutagesArgs),
     /// Simulate jobs: which slots run, are skipped, coalesced or missed
     ///
     /// Decides as production does, on a virtual clock: overlap, catch-up, grace, jitter, timeouts and retries. Nothing is
@@ -342,6 +353,8 @@ impl Command {
             Commands::Freeze(args) => freeze::run(args, now, output),
             Commands::Import { command } => import::run(command, now, output),
             Commands::Next(args) => next::run(args, now, output),
+            Commands::Gaps(args) => gaps::run(args, now, output),
+            Commands::Outages(args) => outages::run(args, now, output),
             Commands::Simulate(args) => simulate::run(args, program, now, output),
             Commands::Targets(args) => targets::run(args, now, output),
             Commands::Instances(args) => instances::run(args, now, output),

@@ -3,24 +3,22 @@
 use std::time::Duration;
 
 use clap::Args;
-use everbell_client::{JobQuery, WithJson};
+use everbell_client::{NextQuery, WithJson};
+use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::job::{JobStatus, Scope};
+use everbell_wire::job::Scope;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, RefusalContext};
 use super::error::{note, warn};
-use super::online::{DisplayZone, Format, ZoneArgs, duration};
+use super::online::{DisplayZone, Format, HasZone, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
 use super::times::{fire_cell, spoken};
 use super::words::filled;
 use super::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::elapsed::wait;
 use everbell_wire::time_input::TimeReader;
-
-/// The most jobs that are asked about for a later time.
-const MAX_JOBS: usize = 1_000;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -64,8 +62,25 @@ struct Fire {
     at: Timestamp,
     /// Its document in the API.
     document: Value,
-    job: usize,
+    job_key: String,
+    target: String,
+    zone: Zone,
     note: String,
+    per_org: bool,
+}
+
+/// Fires to come, and whether there are more.
+struct NextList {
+    fires: Vec<Fire>,
+    more: bool,
+    /// The named jobs that fire for each org.
+    per_org: Vec<String>,
+}
+
+impl HasZone for wire::NextFire {
+    fn zone_name(&self) -> Option<&str> {
+        self.local.rsplit_once('[').map(|(_, zone)| zone.trim_end_matches(']'))
+    }
 }
 
 pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
@@ -74,154 +89,161 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
     let zone = shown.or_utc();
     let from = args.from.as_ref().map(|text| TimeReader { now, zone: &zone }.read("--from", text)).transpose()?;
     let from = from.filter(|from| *from > now);
-    let jobs = jobs(&session.client, args, from)?;
-    let begins = from.unwrap_or(now);
-    let until = args.within.and_then(|within| begins.checked_add(within).ok()).unwrap_or(Timestamp::MAX);
-    let range = Range { from, until, limit: usize::from(args.limit) + 1 };
-    let mut fires = fires(&session.client, &jobs, &range, &shown)?;
-    let more = fires.len() > usize::from(args.limit);
-    fires.truncate(args.limit.into());
+    let until = args.within.and_then(|within| from.unwrap_or(now).checked_add(within).ok());
+    let range = Range { from, until, limit: usize::from(args.limit) };
+    let list = if args.jobs.is_empty() {
+        of_all(&session.client, args, &range, &shown)?
+    } else {
+        of_named(&session.client, &args.jobs, &range, &shown)?
+    };
     match session.format {
         Some(Format::Json) => {
-            let all: Vec<Value> = fires.iter().map(|fire| document(fire, &jobs)).collect();
-            session.out.json(&json!({ "items": all, "more": more }))?;
+            let all: Vec<&Value> = list.fires.iter().map(|fire| &fire.document).collect();
+            session.out.json(&json!({ "items": all, "more": list.more }))?;
         }
-        Some(Format::Jsonl) => fires.iter().try_for_each(|fire| session.out.json(&document(fire, &jobs)))?,
-        Some(Format::Name) => {
-            fires.iter().try_for_each(|fire| session.out.line(&printable(&jobs[fire.job].job_key)))?;
-        }
-        Some(Format::Table | Format::Plain) | None => table(&mut session, &fires, &jobs, &shown)?,
+        Some(Format::Jsonl) => list.fires.iter().try_for_each(|fire| session.out.json(&fire.document))?,
+        Some(Format::Name) => list.fires.iter().try_for_each(|fire| session.out.line(&printable(&fire.job_key)))?,
+        Some(Format::Table | Format::Plain) | None => table(&mut session, &list)?,
     }
-    if let Some(within) = args.within.filter(|_| more) {
+    if let Some(within) = args.within.filter(|_| list.more && !session.quiet) {
+        // In a pipe too: a list that is cut looks like a whole one.
+        session.out.flush()?;
         let within = wait(within.as_secs() as i64);
-        session.advise(&format!("{} shown; raise --limit to see more within {within}", fires.len()))?;
+        note(format!("{} shown; raise --limit to see more within {within}", list.fires.len()));
     }
-    note_orgs(&mut session, args, &jobs, &fires)?;
+    note_orgs(&mut session, args, &list)?;
     Ok(Exit::Success)
 }
 
-/// Notes that only the first run of each job that fires per org is listed.
-fn note_orgs(session: &mut Session<'_>, args: &NextArgs, jobs: &[wire::Job], fires: &[Fire]) -> Result<(), CliError> {
+/// Notes that only the next run for each org is listed.
+fn note_orgs(session: &mut Session<'_>, args: &NextArgs, list: &NextList) -> Result<(), CliError> {
     const WHERE: &str = "everbell orgs show ORG";
     if !args.jobs.is_empty() {
         // A job that was named but has few runs here needs an explanation, in a pipe too.
-        for job in jobs.iter().filter(|job| is_per_org(job) && !session.quiet) {
+        for key in list.per_org.iter().filter(|_| !session.quiet) {
             session.out.flush()?;
-            note(format!(
-                "job {} fires for each org at its own local time; see when: {WHERE}",
-                printable(&job.job_key)
-            ));
+            note(format!("job {} fires for each org at its own local time; see when: {WHERE}", printable(key)));
         }
         return Ok(());
     }
-    if !session.out.is_for_people() || session.quiet {
-        return Ok(());
+    if list.fires.iter().any(|fire| fire.per_org) {
+        session
+            .advise(&format!("of jobs that fire per org, only the next run for each org is shown; see all: {WHERE}"))?;
     }
-    match fires.iter().filter(|fire| is_per_org(&jobs[fire.job])).count() {
-        0 => Ok(()),
-        1 => session.advise(&format!("1 job fires per org; only its first run is shown; see all: {WHERE}")),
-        many => {
-            session.advise(&format!("{many} jobs fire per org; only the first run of each is shown; see all: {WHERE}"))
-        }
-    }
-}
-
-fn is_per_org(job: &wire::Job) -> bool {
-    job.scope == Scope::PerOrg
-}
-
-/// The named jobs, or those that fire first. No more jobs than fires are needed.
-fn jobs(client: &Connection, args: &NextArgs, from: Option<Timestamp>) -> Result<Vec<wire::Job>, CliError> {
-    if args.jobs.is_empty() {
-        let (status, sort) = (vec![JobStatus::Active], Some("nextRunAt".to_owned()));
-        let pages = client.jobs().list(&JobQuery { status, sort, label: args.label.clone(), ..JobQuery::default() });
-        // From a later time on, any job may be the first.
-        let most = if from.is_some() { MAX_JOBS } else { usize::from(args.limit) + 1 };
-        let list = client.take(pages, most).with_action(|| "list the next runs".to_owned())?;
-        if from.is_some() && list.next_cursor.is_some() {
-            warn(format!("only {MAX_JOBS} jobs are looked at; choose some with --label"));
-        }
-        return Ok(list.items);
-    }
-    let job = |name: &String| {
-        let action = || format!("list the next runs of job `{name}`");
-        Ok(client.send(client.jobs().get(name)).with_action(action)?.document)
-    };
-    args.jobs.iter().map(job).collect()
+    Ok(())
 }
 
 /// Which fires are listed.
 struct Range {
     /// `None` means from now on.
     from: Option<Timestamp>,
-    until: Timestamp,
+    until: Option<Timestamp>,
     limit: usize,
 }
 
-fn fires(client: &Connection, jobs: &[wire::Job], range: &Range, shown: &DisplayZone) -> Result<Vec<Fire>, CliError> {
-    let Range { from, until, limit } = *range;
-    let mut all: Vec<Fire> = Vec::new();
-    for (number, job) in jobs.iter().enumerate() {
-        let Some(first) = job.next_run_at.filter(|at| *at <= until) else { continue };
-        // Later jobs cannot come in before what is there already.
-        if from.is_none() && all.len() >= limit && all[limit - 1].at <= first {
-            continue;
-        }
-        if let Some(org) = filled(job.next_org_id.as_ref()) {
-            if from.is_some_and(|from| first < from) {
-                continue;
-            }
-            let document = json!({ "at": first.to_string(), "orgId": org });
-            all.push(Fire { at: first, document, job: number, note: format!("first for org {org}") });
-            all.sort_by_key(|fire| (fire.at, fire.job));
-            all.truncate(limit);
-            continue;
-        }
-        let call = match from {
-            Some(from) => client.jobs().next_from(&job.id, from, limit),
-            None => client.jobs().next(&job.id, limit),
-        };
-        let answer = client.send(call.read_as::<wire::Items<WithJson<wire::Fire>>>())?;
-        for WithJson { document: wire::Fire { at, note, .. }, json } in answer.document.items {
-            if at > until {
-                continue;
-            }
-            let moved = job.rescheduled_from.filter(|_| at == first);
-            let moved = moved.map(|from| format!("moved from {}", spoken(from, &shown.zone(job))));
-            let note = note.filter(|note| !note.is_empty()).or(moved).unwrap_or_default();
-            all.push(Fire { at, document: json, job: number, note });
-        }
-        all.sort_by_key(|fire| (fire.at, fire.job));
-        all.truncate(limit);
+/// The fires of all jobs.
+fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZone) -> Result<NextList, CliError> {
+    let query = NextQuery {
+        from: range.from,
+        to: range.until,
+        label: args.label.clone(),
+        limit: u32::try_from(range.limit).ok(),
+    };
+    let answer = client.send(client.reports().next(&query)).with_action(|| "list the next runs".to_owned())?;
+    let json: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+    let wire::NextFires { items, more, complete } = answer.document;
+    if !complete {
+        warn("only 10,000 jobs are looked at; choose some with --label");
     }
-    Ok(all)
+    let fires = items.into_iter().enumerate().map(|(number, fire)| {
+        let zone = shown.zone(&fire);
+        Fire {
+            at: fire.at,
+            document: json["items"][number].clone(),
+            note: words(&fire, &zone),
+            per_org: fire.org_id.is_some(),
+            job_key: fire.job_key,
+            target: fire.target,
+            zone,
+        }
+    });
+    Ok(NextList { fires: fires.collect(), more, per_org: Vec::new() })
 }
 
-/// The document of a fire, with its job.
-fn document(fire: &Fire, jobs: &[wire::Job]) -> Value {
-    let (mut document, job) = (fire.document.clone(), &jobs[fire.job]);
-    document["jobKey"] = json!(job.job_key);
-    document["target"] = json!(job.target);
-    document
+/// What there is to say about a fire.
+fn words(fire: &wire::NextFire, zone: &Zone) -> String {
+    let orgs = match (filled(fire.org_id.as_ref()), fire.orgs) {
+        (Some(org), Some(2..)) => Some(format!("for {} orgs, the first is {org}", fire.orgs.unwrap_or_default())),
+        (Some(org), _) => Some(format!("for org {org}")),
+        (None, _) => None,
+    };
+    let frozen = fire.frozen.as_ref().map(|reason| format!("frozen: {reason}"));
+    let moved = fire.moved_from.map(|from| format!("moved from {}", spoken(from, zone)));
+    let note = fire.note.clone().filter(|note| !note.is_empty());
+    [frozen, orgs, moved, note].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-fn table(session: &mut Session<'_>, fires: &[Fire], jobs: &[wire::Job], shown: &DisplayZone) -> Result<(), CliError> {
-    if fires.is_empty() {
+/// The fires of jobs that are named.
+fn of_named(client: &Connection, names: &[String], range: &Range, shown: &DisplayZone) -> Result<NextList, CliError> {
+    let limit = range.limit + 1;
+    let is_early = |at: Timestamp| range.until.is_none_or(|until| at < until);
+    let (mut fires, mut per_org) = (Vec::new(), Vec::new());
+    for name in names {
+        let action = || format!("list the next runs of job `{name}`");
+        let job = client.send(client.jobs().get(name)).with_action(action)?.document;
+        if job.scope == Scope::PerOrg {
+            per_org.push(job.job_key.clone());
+        }
+        fires.extend(fires_of(client, &job, range, shown)?.into_iter().filter(|fire| is_early(fire.at)));
+        fires.sort_by_key(|fire| fire.at);
+        fires.truncate(limit);
+    }
+    let more = fires.len() > range.limit;
+    fires.truncate(range.limit);
+    Ok(NextList { fires, more, per_org })
+}
+
+fn fires_of(client: &Connection, job: &wire::Job, range: &Range, shown: &DisplayZone) -> Result<Vec<Fire>, CliError> {
+    let zone = shown.zone(job);
+    let fire = |at, mut document: Value, note| {
+        document["jobKey"] = json!(job.job_key);
+        document["target"] = json!(job.target);
+        let (job_key, target, zone) = (job.job_key.clone(), job.target.clone(), zone.clone());
+        Fire { at, document, job_key, target, zone, note, per_org: job.scope == Scope::PerOrg }
+    };
+    let Some(first) = job.next_run_at else { return Ok(Vec::new()) };
+    if let Some(org) = filled(job.next_org_id.as_ref()) {
+        let document = json!({ "at": first.to_string(), "orgId": org });
+        let only = fire(first, document, format!("first for org {org}"));
+        return Ok(if range.from.is_some_and(|from| first < from) { Vec::new() } else { vec![only] });
+    }
+    let call = match range.from {
+        Some(from) => client.jobs().next_from(&job.id, from, range.limit + 1),
+        None => client.jobs().next(&job.id, range.limit + 1),
+    };
+    let answer = client.send(call.read_as::<wire::Items<WithJson<wire::Fire>>>())?;
+    let of_item = |WithJson { document: wire::Fire { at, note, frozen, .. }, json }| {
+        let moved = job.rescheduled_from.filter(|_| at == first);
+        let moved = moved.map(|from| format!("moved from {}", spoken(from, &zone)));
+        let frozen = frozen.map(|reason| format!("frozen: {reason}"));
+        let note = note.filter(|note| !note.is_empty()).or(moved);
+        fire(at, json, [frozen, note].into_iter().flatten().collect::<Vec<_>>().join("; "))
+    };
+    Ok(answer.document.items.into_iter().map(of_item).collect())
+}
+
+fn table(session: &mut Session<'_>, list: &NextList) -> Result<(), CliError> {
+    if list.fires.is_empty() {
         // Jobs that fire per org have a note of their own.
-        return if !jobs.is_empty() && jobs.iter().all(is_per_org) {
-            Ok(())
-        } else {
-            session.advise("no run is scheduled")
-        };
+        return if list.per_org.is_empty() { session.advise("no run is scheduled") } else { Ok(()) };
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
-    for fire in fires {
-        let job = &jobs[fire.job];
+    for fire in &list.fires {
         table.row(vec![
-            fire_cell(Some(fire.at), &shown.zone(job)),
+            fire_cell(Some(fire.at), &fire.zone),
             Cell::text(&wait(fire.at.duration_since(session.now).as_secs().max(0))),
-            Cell::text(&job.job_key),
-            Cell::text(&job.target),
+            Cell::text(&fire.job_key),
+            Cell::text(&fire.target),
             if fire.note.is_empty() { Cell::both("", "") } else { Cell::text(&fire.note) },
         ]);
     }

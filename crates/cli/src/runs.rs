@@ -5,6 +5,7 @@ mod list;
 mod logs;
 mod output_follower;
 pub(crate) mod requested_run;
+mod rerun_many;
 mod show;
 mod watch;
 
@@ -51,7 +52,7 @@ enum RunsCommand {
     /// Cancel a pending or running run
     #[command(before_help = cancel::EXAMPLES)]
     Cancel(cancel::CancelArgs),
-    /// Rerun a finished run
+    /// Rerun a finished run, or all runs that match a filter
     #[command(before_help = cancel::RERUN_EXAMPLES)]
     Rerun(cancel::RerunArgs),
 }

@@ -78,7 +78,7 @@ impl Jobs<'_> {
         self.0.post(&format!("{}/purge", job(name))).json(&ReasonRequest { reason })
     }
 
-    /// Pauses or resumes many jobs.
+    /// Pauses, resumes, runs, skips or retires many jobs.
     pub fn bulk(self, request: &BulkActionRequest) -> Call<wire::Bulk> {
         self.0.post("/jobs/bulk").json(request)
     }

@@ -31,6 +31,7 @@ mod orgs;
 mod pages;
 mod path;
 mod query;
+mod reports;
 mod request;
 mod runs;
 
@@ -50,12 +51,14 @@ pub use notify::{Notify, Problems};
 pub use orgs::Orgs;
 pub use pages::{List, MAX_PAGE_SIZE, Pages};
 pub use query::{
-    AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, OrgQuery, ProblemQuery, RunQuery,
+    AllGapsQuery, AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, NextQuery, OrgQuery,
+    ProblemQuery, RunQuery,
 };
+pub use reports::Reports;
 pub use request::{
     BackfillRequest, BulkAction, BulkActionRequest, BulkFilter, CalendarInput, CronPreviewRequest, FreezeInput,
-    MissedSlots, OrgInput, OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest,
-    ResumeRequest, RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
+    MissedSlots, OrgInput, OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RerunFilter,
+    RerunRequest, RescheduleRequest, ResumeRequest, RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
 };
 pub use runs::Runs;
 

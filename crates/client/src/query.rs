@@ -62,6 +62,8 @@ pub struct RunQuery {
     pub instance_id: Option<String>,
     /// Only runs that failed with this code.
     pub failure_code: Option<String>,
+    /// Only runs of jobs with this label: `name` or `name=value`.
+    pub label: Option<String>,
     /// Only runs that were scheduled or requested at or after this time.
     pub from: Option<Timestamp>,
     /// Only runs that were scheduled or requested before this time.
@@ -110,6 +112,37 @@ pub struct GapQuery {
     pub to: Option<Timestamp>,
     /// Only gaps of this org.
     pub org_id: Option<String>,
+}
+
+/// Selects gaps of all jobs. The default selects all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AllGapsQuery {
+    /// Only gaps for this reason.
+    pub reason: Option<GapReason>,
+    /// Only gaps that end at or after this time.
+    pub from: Option<Timestamp>,
+    /// Only gaps that start before this time.
+    pub to: Option<Timestamp>,
+    /// Only gaps of the job with this key.
+    pub job_key: Option<String>,
+    /// Only gaps of jobs with this label: `name` or `name=value`.
+    pub label: Option<String>,
+    /// Only gaps of this org.
+    pub org_id: Option<String>,
+}
+
+/// Selects fires to come. The default selects the next 50.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NextQuery {
+    /// Only fires at or after this time; now if absent.
+    pub from: Option<Timestamp>,
+    /// Only fires before this time.
+    pub to: Option<Timestamp>,
+    /// Only fires of jobs with this label: `name` or `name=value`.
+    pub label: Option<String>,
+    /// The largest number of fires.
+    pub limit: Option<u32>,
 }
 
 /// Selects audit entries. The default selects all of them.

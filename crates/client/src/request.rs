@@ -149,9 +149,15 @@ pub enum BulkAction {
     Pause,
     /// Resume them.
     Resume,
+    /// Run them now.
+    RunNow,
+    /// Skip their next runs.
+    SkipNext,
+    /// Retire them.
+    Retire,
 }
 
-/// Pauses or resumes many jobs.
+/// Pauses, resumes, runs, skips or retires many jobs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BulkActionRequest {
@@ -172,8 +178,54 @@ pub struct BulkActionRequest {
     /// How the slots of the pause are handled when jobs are resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<MissedSlots>,
+    /// How many runs are skipped; one if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
     /// Return what would change without changing it.
     pub dry_run: bool,
+}
+
+/// Runs many runs again.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RerunRequest {
+    /// Selects the runs; at least one member is required.
+    pub filter: RerunFilter,
+    /// The reason, for the audit trail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Return what would be started without starting it.
+    pub dry_run: bool,
+}
+
+/// Selects runs that have ended. Without a status, runs that failed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RerunFilter {
+    /// Only runs of the job with this key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job_key: Option<String>,
+    /// Only runs of jobs with this label: `name` or `name=value`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Only runs with one of these statuses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub status: Vec<RunStatus>,
+    /// Only runs of one of these targets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub target: Vec<String>,
+    /// Only runs for this org.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<String>,
+    /// Only runs that failed with this code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure_code: Option<String>,
+    /// Only runs that were scheduled or requested at or after this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<Timestamp>,
+    /// Only runs that were scheduled or requested before this time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Timestamp>,
 }
 
 /// Selects the jobs of an action by their properties. Retired jobs are never selected.

@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::pages::Pages;
 use crate::path::segment;
 use crate::query::RunQuery;
-use crate::request::ReasonRequest;
+use crate::request::{ReasonRequest, RerunRequest};
 
 /// Operations on runs.
 #[derive(Clone, Copy, Debug)]
@@ -39,5 +39,10 @@ impl Runs<'_> {
     /// Runs again with the same payload.
     pub fn rerun(self, id: &str, reason: Option<&str>) -> Call<wire::RunNow> {
         self.0.post(&format!("/runs/{}/rerun", segment(id))).json(&ReasonRequest { reason })
+    }
+
+    /// Runs many runs again, or tells which.
+    pub fn rerun_many(self, request: &RerunRequest) -> Call<wire::Reruns> {
+        self.0.post("/runs/rerun").json(request)
     }
 }

@@ -65,6 +65,7 @@ pub mod enqueue;
 pub mod freeze;
 mod jitter;
 pub mod org;
+pub mod outage;
 pub mod places;
 pub mod plan;
 pub mod purge;

@@ -14,7 +14,7 @@ use tracing::warn;
 
 use crate::build_error::BuildError;
 use crate::builder::Builder;
-use crate::client::{Calendars, Context, Freezes, Jobs, MAX_NAMED_JOBS, Orgs, Runs, TargetReport};
+use crate::client::{Calendars, Context, Freezes, Jobs, MAX_NAMED_JOBS, Orgs, Reports, Runs, TargetReport};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{EventStream, Events};
@@ -138,6 +138,11 @@ impl Everbell {
     /// Lists and changes calendars: named sets of days on which jobs fire, or do not.
     pub fn calendars(&self) -> Calendars {
         Calendars::new(Context::new(&self.parts))
+    }
+
+    /// Reports over all jobs: outages, next fires, backfills and statistics.
+    pub fn reports(&self) -> Reports {
+        Reports::new(Context::new(&self.parts))
     }
 
     /// Lists, announces and ends freezes: times in which schedules do not fire.

@@ -124,7 +124,7 @@ pub use jiff::{self, Timestamp, Zoned};
 pub use bell::Everbell;
 pub use build_error::BuildError;
 pub use builder::Builder;
-pub use client::{Calendars, Explanation, Freezes, Jobs, Orgs, Rows, RunNow, Runs};
+pub use client::{Calendars, Explanation, Freezes, Jobs, Orgs, Reports, Rows, RunNow, Runs};
 pub use engine::{EngineFailed, EngineOptions};
 pub use error::{IntoRunError, RunError};
 pub use events::{Event, EventStream, Round, RunInfo};

@@ -31,6 +31,7 @@ pub mod pipeline;
 pub mod problem;
 pub mod proxy;
 mod reload;
+mod report_routes;
 pub mod request;
 pub mod route;
 mod stall;
@@ -55,7 +56,7 @@ use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
     actions, audit, backfills, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates,
-    orgs, probes, runs, sessions, targets, tokens,
+    orgs, probes, reruns, runs, sessions, targets, tokens,
 };
 pub use app::{ApiOptions, ApiSettings, App, Channel, Served, is_local};
 pub use embedded::{Embedded, WeakToken};
@@ -84,6 +85,7 @@ pub fn mounted_routes() -> Vec<Route> {
         notify_routes(),
         reload_routes(),
         calendar_routes::calendar_routes(),
+        report_routes::report_routes(),
         other_routes(),
     ]
     .concat()
@@ -99,7 +101,7 @@ fn job_routes() -> Vec<Route> {
         route(get.clone(), "/jobs", Role(Viewer), jobs::list).does("listJobs", "List jobs").query(jobs::LIST)
             .details("Retired jobs are listed only if `status` or `jobKey` asks for them.")
             .returns_page::<wire::Job>("A page of jobs"),
-        route(post.clone(), "/jobs/bulk", Role(Operator), bulk::change).does("applyBulkAction", "Pause or resume many jobs").body("BulkActionRequest", bulk::BULK)
+        route(post.clone(), "/jobs/bulk", Role(Operator), bulk::change).does("applyBulkAction", "Pause, resume, run, skip or retire many jobs").body("BulkActionRequest", bulk::BULK)
             .details("Name the jobs by `jobKeys` or by `filter`. Each job is changed on its own: one that fails does not stop the others.")
             .returns::<wire::Bulk>(200, "The result for each job"),
         route(get.clone(), "/jobs/{jobId}", Role(Viewer), jobs::get).does("getJob", "Get a job")
@@ -197,6 +199,9 @@ fn run_routes() -> Vec<Route> {
         route(post.clone(), "/runs/{runId}/cancel", Role(Operator), runs::cancel).does("cancelRun", "Cancel a run").body("ReasonRequest", runs::CANCEL)
             .details("A run that has not started is canceled at once. A running handler is asked to stop.")
             .returns::<wire::Canceled>(202, "The run").problems(&[NotFound, Conflict]),
+        route(post.clone(), "/runs/rerun", Role(Operator), reruns::many).does("rerunRuns", "Run many runs again with their payloads").body("RerunRequest", reruns::RERUN)
+            .details("Each run that matches is repeated on its own, the oldest first: one that fails does not stop the others. At most 1,000 runs.")
+            .returns::<wire::Reruns>(200, "The result for each run"),
         route(post, "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("rerunRun", "Run again with the same payload").body("ReasonRequest", runs::CANCEL)
             .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),

@@ -199,7 +199,7 @@ fn describe(operation: &mut Value, route: &Route, routes: &[(&str, Route)]) {
 }
 
 /// The sections of the documentation, in this order.
-const TAGS: [(&str, &str); 19] = [
+const TAGS: [(&str, &str); 24] = [
     ("jobs", "Create, change and inspect jobs: what runs, and when."),
     ("runs", "List, cancel and repeat runs."),
     ("orgs", "Manage orgs, for which jobs fire in their own time zones."),
@@ -210,6 +210,11 @@ const TAGS: [(&str, &str); 19] = [
     ("targets", "List and try the targets that jobs run."),
     ("events", "Follow events as they happen."),
     ("calendars", "Manage calendars of days on which jobs fire, or do not."),
+    ("gaps", "List the slots of all jobs that have no run."),
+    ("outages", "List times in which no instance scheduled anything, and what they cost."),
+    ("next", "List the next times at which jobs fire."),
+    ("backfills", "List the backfills of all jobs."),
+    ("stats", "Show statistics of all jobs."),
     ("freezes", "Announce times in which schedules do not fire."),
     ("audit", "List who did what."),
     ("instances", "List and drain the instances of the cluster."),

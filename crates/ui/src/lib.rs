@@ -151,7 +151,7 @@ fn action_pages() -> Vec<Page> {
         post("/jobs/{key}/rollback/{version}", action::rollback::send),
         get("/jobs/{key}/retire", Role(Viewer), action::retire::show),
         post("/jobs/{key}/retire", action::retire::send),
-        get("/jobs/{key}/backfill", Role(Viewer), action::backfill::show).query(action::for_org::QUERY),
+        get("/jobs/{key}/backfill", Role(Viewer), action::backfill::show).query(action::backfill::QUERY),
         post("/jobs/{key}/backfill", action::backfill::send),
         get("/jobs/{key}/backfills", Access::RunHistory, action::backfills::show),
         post("/jobs/{key}/backfills/{id}/stop", action::backfills::stop),

@@ -87,6 +87,9 @@ pub struct BackfillSlot {
 pub struct BackfillReport {
     /// Its id.
     pub id: String,
+    /// The key of the job.
+    #[serde(default)]
+    pub job_key: String,
     /// Its progress.
     pub status: BackfillStatus,
     /// When it was requested.

@@ -46,6 +46,58 @@ pub struct BulkItem {
     pub outcome: BulkOutcome,
     /// The first fire after resuming; in a dry run of a pause the fire that it would prevent.
     pub next_run_at: Option<Timestamp>,
+    /// The run that was requested, for `run_now`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub run_id: Option<String>,
     /// Why it was not changed.
+    pub detail: Option<String>,
+}
+
+words!(
+    /// The effect of running one of many runs again.
+    RerunOutcome {
+        /// It runs again.
+        Started = "started",
+        /// It runs again when active runs of its job have ended.
+        Queued = "queued",
+        /// It would run again.
+        WouldStart = "would_start",
+        /// The new run was skipped, because another run of the job is active.
+        Skipped = "skipped",
+        /// It cannot run again.
+        Failed = "failed",
+    }
+);
+
+/// The effect of running many runs again, done or planned.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reruns {
+    /// Whether nothing was started.
+    pub dry_run: bool,
+    /// How many runs match.
+    pub matched: u64,
+    /// How many runs were or would be started.
+    pub started: u64,
+    /// One entry for each run, oldest first.
+    pub items: Vec<RerunItem>,
+}
+
+/// The effect of running one of many runs again.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RerunItem {
+    /// The run that matches.
+    pub run_id: String,
+    /// The key of its job; absent for a trial of a target.
+    pub job_key: Option<String>,
+    /// The slot or the time of the request of that run.
+    pub scheduled_at: Timestamp,
+    /// The outcome.
+    pub outcome: RerunOutcome,
+    /// The new run.
+    pub new_run_id: Option<String>,
+    /// Why it does not run again.
     pub detail: Option<String>,
 }

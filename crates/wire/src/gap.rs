@@ -67,6 +67,10 @@ pub struct Gap {
     /// An alias of `jobId`.
     #[schema(deprecated)]
     pub job_definition_id: String,
+    /// The key of the job. Absent in explanations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub job_key: Option<String>,
     /// The org, for a job with scope `per_org`.
     pub org_id: Option<String>,
     /// The first of the slots.
@@ -108,6 +112,7 @@ impl Gap {
             id: gap.id(job, org).to_string(),
             job_id: job.to_string(),
             job_definition_id: job.to_string(),
+            job_key: None,
             org_id: org.map(ToString::to_string),
             first_slot_at: gap.first_slot_at,
             last_slot_at: gap.last_slot_at,
@@ -115,5 +120,11 @@ impl Gap {
             reason: gap.reason.into(),
             actor: gap.actor.clone(),
         }
+    }
+
+    /// Adds the key of the job, if that is known.
+    #[must_use]
+    pub fn with_job_key(self, key: Option<&core::JobKey>) -> Gap {
+        Gap { job_key: key.map(ToString::to_string), ..self }
     }
 }

@@ -40,6 +40,10 @@ pub struct Fire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub note: Option<String>,
+    /// The reason of the freeze that keeps the job from firing at this time. A one-time job waits until its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub frozen: Option<String>,
 }
 
 /// The next times at which a job fires.
@@ -67,7 +71,7 @@ pub struct Warning {
 impl Fire {
     /// The fire of a schedule at this instant.
     pub fn new(spec: &Spec, at: Timestamp) -> Fire {
-        Fire { at, local: at.to_zoned(spec.zone().as_jiff().clone()).to_string(), note: note(spec, at) }
+        Fire { at, local: at.to_zoned(spec.zone().as_jiff().clone()).to_string(), note: note(spec, at), frozen: None }
     }
 
     /// The next fires, fewer if the schedule ends.

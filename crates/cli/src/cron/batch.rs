@@ -96,8 +96,8 @@ fn answer(line: &[u8], zones: &mut Zones) -> Result<Items<wire::Fire>, String> {
     let zone = zones.get(&line.tz)?;
     let start = start(&line.start)?;
     let spec = Spec::recurring(expression, zone, start).with_dst(dst);
-    let document =
-        |at: Timestamp| wire::Fire { at, local: at.to_zoned(spec.zone().as_jiff().clone()).to_string(), note: None };
+    let local = |at: Timestamp| at.to_zoned(spec.zone().as_jiff().clone()).to_string();
+    let document = |at: Timestamp| wire::Fire { at, local: local(at), note: None, frozen: None };
     Ok(Items { items: spec.slots_after(start).take(line.count as usize).map(document).collect() })
 }
 

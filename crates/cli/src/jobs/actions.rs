@@ -108,10 +108,13 @@ pub(crate) struct RescheduleArgs {
 #[derive(Debug, Args)]
 pub(crate) struct SkipArgs {
     /// The job: its key or its id.
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
+    job: Option<String>,
+    /// All jobs with this label instead: `name` or `name=value`.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
     /// The org, for a job that fires per org.
-    #[arg(long, value_name = "ORG")]
+    #[arg(long, value_name = "ORG", conflicts_with = "label")]
     org: Option<String>,
     /// How many runs to skip.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=100))]
@@ -126,8 +129,11 @@ pub(crate) struct SkipArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RetireArgs {
     /// The job: its key or its id.
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
+    job: Option<String>,
+    /// All jobs with this label instead: `name` or `name=value`.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
     /// Do not ask for confirmation.
     #[arg(short, long)]
     yes: bool,
@@ -268,9 +274,13 @@ pub(super) fn reschedule(args: &RescheduleArgs, now: Timestamp, output: &mut Out
 pub(super) fn skip(args: &SkipArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let (org_id, reason) = (args.org.clone(), args.reason.clone());
+    if let Some(label) = &args.label {
+        return bulk::skip_next(&mut session, label, args.count.into(), reason);
+    }
+    let name = args.job.as_deref().unwrap_or_default();
     let request = SkipNextRequest { count: Some(args.count.into()), org_id, reason };
-    let answer = session.client.send(session.client.jobs().skip_next(&args.job, &request));
-    let answer = answer.with_action(|| format!("skip the next runs of job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().skip_next(name, &request));
+    let answer = answer.with_action(|| format!("skip the next runs of job `{name}`")).or_list()?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
     let (count, key) = (counted(args.count.into(), "run"), printable(&job.job_key));
     session.done(Mark::Skipped, &format!("Skipped the next {count} of {key}"))?;
@@ -280,17 +290,34 @@ pub(super) fn skip(args: &SkipArgs, now: Timestamp, output: &mut Output) -> Resu
 }
 
 pub(super) fn retire(args: &RetireArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let job = shell(&args.job);
+    if let Some(label) = &args.label {
+        return retire_labeled(args, label, now, output);
+    }
+    let name = args.job.as_deref().unwrap_or_default();
+    let job = shell(name);
     let question = format!("Retire job {job} permanently? Its history stays.");
     if !args.yes && !confirmed(&question, &format!("everbell jobs retire {job} --yes"))? {
         return Ok(Exit::Failed);
     }
     let mut session = Session::new(&args.online, now, output)?;
-    let answer = session.client.send(session.client.jobs().retire(&args.job, args.reason.as_deref()));
-    let answer = answer.with_action(|| format!("retire job `{}`", args.job)).or_list()?;
+    let answer = session.client.send(session.client.jobs().retire(name, args.reason.as_deref()));
+    let answer = answer.with_action(|| format!("retire job `{name}`")).or_list()?;
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
     session.done(Mark::Ended, &format!("Retired {} v{}", printable(&job.job_key), job.version))?;
     session.detail("it will not fire again; its runs stay")?;
     session.advise(&format!("see its runs: everbell runs list --job {}", shell(&job.job_key)))?;
     Ok(Exit::Success)
+}
+
+/// Retires all jobs with a label, after a question that says how many.
+fn retire_labeled(args: &RetireArgs, label: &str, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    if !args.yes {
+        let jobs = counted(bulk::count_retired(&session, label)? as usize, "job");
+        let question = format!("Retire {jobs} with the label {} permanently? Their history stays.", printable(label));
+        if !confirmed(&question, &format!("everbell jobs retire --label {} --yes", shell(label)))? {
+            return Ok(Exit::Failed);
+        }
+    }
+    bulk::retire(&mut session, label, args.reason.clone())
 }

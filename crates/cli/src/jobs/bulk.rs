@@ -1,4 +1,4 @@
-//! Pausing and resuming all jobs with a label.
+//! Actions on all jobs with a label.
 
 use everbell_client::{BulkAction, BulkActionRequest, BulkFilter, MissedSlots};
 use everbell_wire as wire;
@@ -29,6 +29,32 @@ pub(super) fn resume(
     change(session, label, &BulkActionRequest { missed, ..request(BulkAction::Resume, label, reason) })
 }
 
+pub(super) fn run_now(session: &mut Session<'_>, label: &str, reason: Option<String>) -> Result<Exit, CliError> {
+    change(session, label, &request(BulkAction::RunNow, label, reason))
+}
+
+pub(super) fn skip_next(
+    session: &mut Session<'_>,
+    label: &str,
+    count: u32,
+    reason: Option<String>,
+) -> Result<Exit, CliError> {
+    let request = BulkActionRequest { count: Some(count), ..request(BulkAction::SkipNext, label, reason) };
+    change(session, label, &request)
+}
+
+pub(super) fn retire(session: &mut Session<'_>, label: &str, reason: Option<String>) -> Result<Exit, CliError> {
+    change(session, label, &request(BulkAction::Retire, label, reason))
+}
+
+/// Counts the jobs that would be retired.
+pub(super) fn count_retired(session: &Session<'_>, label: &str) -> Result<u64, CliError> {
+    let request = BulkActionRequest { dry_run: true, ..request(BulkAction::Retire, label, None) };
+    let answer = session.client.send(session.client.jobs().bulk(&request));
+    let answer = answer.with_action(|| format!("retire the jobs with the label `{}`", printable(label)))?;
+    Ok(answer.document.changed)
+}
+
 fn request(action: BulkAction, label: &str, reason: Option<String>) -> BulkActionRequest {
     let filter = BulkFilter { label: Some(label.to_owned()), ..BulkFilter::default() };
     BulkActionRequest {
@@ -38,6 +64,7 @@ fn request(action: BulkAction, label: &str, reason: Option<String>) -> BulkActio
         reason,
         until: None,
         missed: None,
+        count: None,
         dry_run: false,
     }
 }
@@ -47,6 +74,9 @@ fn change(session: &mut Session<'_>, label: &str, request: &BulkActionRequest) -
     let (doing, done, mark) = match request.action {
         BulkAction::Pause => ("pause", "Paused", Mark::Paused),
         BulkAction::Resume => ("resume", "Resumed", Mark::Good),
+        BulkAction::RunNow => ("run", "Started", Mark::Arrow),
+        BulkAction::SkipNext => ("skip the next runs of", "Skipped the next runs of", Mark::Skipped),
+        BulkAction::Retire => ("retire", "Retired", Mark::Ended),
     };
     let label = printable(label);
     let answer = session.client.send(session.client.jobs().bulk(request));
@@ -75,6 +105,9 @@ fn report(session: &mut Session<'_>, items: &[wire::BulkItem], (done, mark): (&s
                 warn(format!("job `{key}`: {detail}"));
             }
             (BulkOutcome::Unchanged, _) => session.detail(&format!("{key}: unchanged, {detail}"))?,
+            _ if item.run_id.is_some() => {
+                session.detail(&format!("{key}: run {}", item.run_id.as_deref().unwrap_or_default()))?;
+            }
             (_, Some(next)) => session.detail(&format!("{key}: next run {next}"))?,
             (_, None) => session.detail(&key)?,
         }

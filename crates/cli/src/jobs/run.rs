@@ -6,6 +6,7 @@ use everbell_wire as wire;
 use everbell_wire::run::RunNowOutcome;
 use jiff::Timestamp;
 
+use super::bulk;
 use super::definition_args::payload;
 use crate::connection::RefusalContext;
 use crate::online::Format;
@@ -22,8 +23,11 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// The job: its key or its id.
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
+    job: Option<String>,
+    /// All jobs with this label instead: `name` or `name=value`.
+    #[arg(long, value_name = "LABEL", conflicts_with_all = ["org", "orgs", "all_orgs", "wait", "force", "queue", "payload"])]
+    label: Option<String>,
     /// The org, for a job that fires per org.
     #[arg(long, value_name = "ORG", conflicts_with_all = ["orgs", "all_orgs"])]
     org: Option<String>,
@@ -54,6 +58,10 @@ pub(crate) struct RunArgs {
 pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let payload = args.payload.as_deref().map(payload).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
+    if let Some(label) = &args.label {
+        return bulk::run_now(&mut session, label, args.reason.clone());
+    }
+    let name = args.job.as_deref().unwrap_or_default();
     let orgs = match args.orgs.as_slice() {
         _ if args.all_orgs => Some(OrgSelection::All),
         [] => None,
@@ -61,14 +69,14 @@ pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result
     };
     let (org_id, note) = (args.org.clone(), args.reason.clone());
     let request = RunNowRequest { org_id, payload, force: args.force, queue: args.queue, note };
-    let (jobs, action) = (session.client.jobs(), || format!("run job `{}`", args.job));
+    let (jobs, action) = (session.client.jobs(), || format!("run job `{name}`"));
     if let Some(orgs) = orgs {
-        let call = jobs.run_now_for_orgs(&args.job, &orgs, &request);
+        let call = jobs.run_now_for_orgs(name, &orgs, &request);
         let response = session.client.send(call).with_action(action).or_list()?;
         return report_for_orgs(&mut session, &response);
     }
-    let response = session.client.send(jobs.run_now(&args.job, &request).read_as()).with_action(action).or_list();
-    let ways = format!("everbell jobs run {}", everbell_wire::shell(&args.job));
+    let response = session.client.send(jobs.run_now(name, &request).read_as()).with_action(action).or_list();
+    let ways = format!("everbell jobs run {}", everbell_wire::shell(name));
     let if_skipped = if args.queue {
         // At most one run waits.
         format!("another run is queued already; start anyway: {ways} --force")

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::exact_id;
 use super::requested_run::{RequestedRun, WaitArgs};
+use super::rerun_many::{self, ManyArgs};
 use crate::connection::RefusalContext;
 use crate::output::{Mark, Output};
 use crate::{CliError, Exit, OnlineArgs, Session};
@@ -20,8 +21,8 @@ Examples:
 pub(super) const RERUN_EXAMPLES: &str = "\
 Examples:
   everbell runs rerun \"$RUN\" --wait
-  everbell runs rerun \"$RUN\" --reason \"the mail server is back\"
-  everbell runs rerun \"$RUN\" -o name";
+  everbell runs rerun \"$RUN\" --reason \"the mail server is back\" -o name
+  everbell runs rerun --status failed --from -1d --label team=data --dry-run";
 
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
@@ -38,8 +39,10 @@ pub(crate) struct CancelArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RerunArgs {
     /// The id of the run, or the beginning of it.
-    #[arg(value_name = "RUN")]
-    run: String,
+    #[arg(value_name = "RUN", required_unless_present = "filter")]
+    run: Option<String>,
+    #[command(flatten)]
+    many: ManyArgs,
     #[command(flatten)]
     wait: WaitArgs,
     /// The reason, for the audit trail.
@@ -71,9 +74,12 @@ pub(super) fn run(args: &CancelArgs, now: Timestamp, output: &mut Output) -> Res
 
 pub(super) fn rerun(args: &RerunArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let id = exact_id(&session.client, &args.run)?;
+    let Some(run) = &args.run else {
+        return rerun_many::run(&args.many, args.reason.clone(), &mut session);
+    };
+    let id = exact_id(&session.client, run)?;
     let call = session.client.runs().rerun(&id, args.reason.as_deref());
-    let response = session.client.send(call.read_as()).with_action(|| format!("run `{}` again", args.run)).or_list();
+    let response = session.client.send(call.read_as()).with_action(|| format!("run `{run}` again")).or_list();
     let if_skipped = "wait until it ends, or cancel it: everbell runs cancel RUN";
     RequestedRun { response, if_skipped }.report(&mut session, &args.wait)
 }

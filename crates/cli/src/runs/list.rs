@@ -19,7 +19,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell runs list
   everbell runs list --job daily-briefing --status succeeded,failed --limit 3
-  everbell runs list --from -1d --to now -o jsonl";
+  everbell runs list --from -1d --to now --label team=data -o jsonl";
 
 const COLUMNS: [Column; 8] = [
     Column::new("RUN"),
@@ -55,6 +55,9 @@ pub(crate) struct ListArgs {
     /// Only runs that failed with this code.
     #[arg(long, value_name = "CODE")]
     failure_code: Option<String>,
+    /// Only runs of jobs with this label.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    label: Option<String>,
     /// Only runs that were scheduled or requested at or after this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
@@ -88,6 +91,7 @@ impl ListArgs {
             org_id: self.org.clone(),
             instance_id: self.instance.clone(),
             failure_code: self.failure_code.clone(),
+            label: self.label.clone(),
             from: time("--from", &self.from)?,
             to: time("--to", &self.to)?,
         })

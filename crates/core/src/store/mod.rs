@@ -25,6 +25,7 @@ mod calendar_store;
 mod cluster_store;
 mod job_store;
 mod org_store;
+mod report_store;
 mod run_store;
 
 mod answers;
@@ -38,6 +39,7 @@ mod lags;
 mod lease;
 mod orgs;
 mod recent_runs;
+mod reports;
 mod requests;
 mod run_histogram;
 mod sessions;
@@ -71,6 +73,8 @@ pub use lease::LeaseTerms;
 pub use org_store::OrgStore;
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgUpdateProgress, OrgWritten};
 pub use recent_runs::{RecentRuns, RunSummary};
+pub use report_store::{MAX_ABSENCES, MAX_LATE_SLOTS, MAX_ORG_FIRES, ReportStore};
+pub use reports::{GapCount, OrgFires};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, PruneBefore,
     RunFilter,
@@ -98,12 +102,20 @@ pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + 
 /// Every type that implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing
 /// else.
 pub trait Store:
-    JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + std::fmt::Debug
+    JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + ReportStore + std::fmt::Debug
 {
 }
 
 impl<S> Store for S where
-    S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + std::fmt::Debug
+    S: JobStore
+        + RunStore
+        + OrgStore
+        + ClusterStore
+        + AccessStore
+        + AlertStore
+        + CalendarStore
+        + ReportStore
+        + std::fmt::Debug
 {
 }
 

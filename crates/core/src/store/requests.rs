@@ -105,6 +105,8 @@ pub struct RunFilter {
     pub instance: Option<InstanceId>,
     /// Failed with this code.
     pub failure_code: Option<String>,
+    /// Of a job whose version has this label, with this value if one is given.
+    pub label: Option<(String, Option<String>)>,
     /// The slot, or the time of the request of a run by hand ([`RunId::time`](crate::RunId::time)), at or after this.
     pub from: Option<Timestamp>,
     /// The upper bound of that time, exclusive.
@@ -122,6 +124,8 @@ pub struct GapFilter {
     pub org: Option<OrgId>,
     /// For this reason.
     pub reason: Option<GapReason>,
+    /// Of a job with this label, with this value if one is given.
+    pub label: Option<(String, Option<String>)>,
     /// Ends at or after this.
     pub from: Option<Timestamp>,
     /// Begins before this.

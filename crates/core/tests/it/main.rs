@@ -14,6 +14,7 @@ mod golden;
 mod jitter;
 mod oracle;
 mod org;
+mod outage;
 mod parse;
 mod plan;
 mod plan_properties;

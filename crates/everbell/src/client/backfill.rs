@@ -6,10 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use everbell_core::change::{self, JobView};
-use everbell_core::org::OrgTask;
+use everbell_core::org::{OrgTask, OrgUpdate};
 use everbell_core::plan::{Backfill, MAX_BACKFILLED};
 use everbell_core::store::{AuditEntry, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
-use everbell_core::{BackfillId, Definition, Invalid, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone};
+use everbell_core::{
+    BackfillId, Definition, Invalid, JobKey, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone,
+};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -248,20 +250,8 @@ impl Jobs {
         for _ in 0..MAX_PAGES {
             let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
             for entry in entries.items.into_iter().filter(|entry| entry.action == ACTION) {
-                let Some((id, from, to)) = asked_for(&entry) else { continue };
-                let mut runs: BTreeMap<&'static str, u64> = BTreeMap::new();
-                let key = job.job.definition.key.clone();
-                let filter = RunFilter { job_key: Some(key), ..range(from, to) };
-                self.each_run(filter, |run| {
-                    if run.trigger == Trigger::Backfill(id) {
-                        *runs.entry(run.status.as_str()).or_default() += 1;
-                    }
-                })
-                .await?;
-                let updating_orgs = org_updates
-                    .iter()
-                    .any(|org_update| matches!(org_update.task, OrgTask::Backfill { id: own, .. } if own == id));
-                reports.push(BackfillReport { id, asked: entry, from, to, runs, updating_orgs });
+                let report = self.backfill_report(&job.job.definition.key, entry, &org_updates).await?;
+                reports.extend(report);
                 if reports.len() == MAX_LISTED_BACKFILLS {
                     return Ok(reports);
                 }
@@ -272,6 +262,28 @@ impl Jobs {
             }
         }
         Ok(reports)
+    }
+
+    /// Returns the backfill of an audit entry with its progress; `None` if the entry cannot be read.
+    pub(super) async fn backfill_report(
+        &self,
+        key: &JobKey,
+        entry: AuditEntry,
+        org_updates: &[OrgUpdate],
+    ) -> StoreResult<Option<BackfillReport>> {
+        let Some((id, from, to)) = asked_for(&entry) else { return Ok(None) };
+        let mut runs: BTreeMap<&'static str, u64> = BTreeMap::new();
+        let filter = RunFilter { job_key: Some(key.clone()), ..range(from, to) };
+        self.each_run(filter, |run| {
+            if run.trigger == Trigger::Backfill(id) {
+                *runs.entry(run.status.as_str()).or_default() += 1;
+            }
+        })
+        .await?;
+        let updating_orgs = org_updates
+            .iter()
+            .any(|org_update| matches!(org_update.task, OrgTask::Backfill { id: own, .. } if own == id));
+        Ok(Some(BackfillReport { id, asked: entry, from, to, runs, updating_orgs }))
     }
 
     /// Cancels the runs of a backfill that have not started, and returns their number. Running ones continue, but one that begins at this very moment may be asked to stop. If it is

@@ -8,6 +8,7 @@
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
 //! earlier by a signal. Steps share nothing but [`Shared`], so a test can call any of them in any order.
 
+mod absence;
 mod anchor;
 mod announce;
 mod batch;

@@ -94,8 +94,10 @@ fn expect_possible(row: &JobRow, names_orgs: bool) -> Result<(), Problem> {
 }
 
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    let reports = request.jobs().backfills(request.job()?).await?;
-    ApiResponse::ok(&wire::Items { items: reports.iter().map(convert::backfill_report).collect::<Vec<_>>() })
+    let job = request.jobs().get(request.job()?).await?;
+    let reports = request.jobs().backfills(job.id()).await?;
+    let items = reports.iter().map(|report| convert::backfill_report(job.key(), report)).collect::<Vec<_>>();
+    ApiResponse::ok(&wire::Items { items })
 }
 
 pub(crate) async fn stop(request: ApiRequest) -> Result<ApiResponse, Problem> {

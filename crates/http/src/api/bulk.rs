@@ -1,15 +1,16 @@
-//! Pausing and resuming many jobs, optionally as a dry run.
+//! Actions on many jobs, optionally as a dry run: pause, resume, run now, skip the next runs, retire.
 
 use everbell::client::Change;
 use everbell::core::store::PageRequest;
-use everbell::{JobRow, JobStatus, StoreError};
-use everbell_core::Zone;
+use everbell::{JobRow, JobStatus, Jobs, RunNow, StoreError};
+use everbell_core::{JobId, Zone};
 use everbell_wire as wire;
 use everbell_wire::bulk::BulkOutcome as Outcome;
 use jiff::Timestamp;
 
 use super::actions::REASON;
 use super::jobs::{BULK_FILTER, filter};
+use crate::access::{Role, expect_role};
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::job::time;
@@ -20,7 +21,11 @@ const MAX_BULK_JOBS: u32 = 1_000;
 
 /// The body of an action on several jobs.
 pub const BULK: &[Field] = &[
-    required("action", Value::Word(&["pause", "resume"]), "The action."),
+    required(
+        "action",
+        Value::Word(&["pause", "resume", "run_now", "skip_next", "retire"]),
+        "The action. `retire` requires the role `admin`.",
+    ),
     optional("jobKeys", Value::List { of: &TEXT, max: MAX_BULK_JOBS as usize }, "The keys of the jobs."),
     optional(
         "filter",
@@ -34,14 +39,23 @@ pub const BULK: &[Field] = &[
         Value::Word(&["skip", "fire_once"]),
         "How the slots of the pause are handled: `skip` runs none of them, `fire_once` runs the latest.",
     ),
+    optional("count", Value::Integer { min: 1, max: 100 }, "How many runs `skip_next` skips. Default: 1."),
     optional("dryRun", Value::Flag, "Return what would change without changing it."),
 ];
 
+/// What is done to each job.
+enum Action {
+    Pause { reason: String, until: Option<Timestamp> },
+    Resume { once: bool },
+    RunNow,
+    SkipNext { count: u32 },
+    Retire,
+}
+
 /// A bulk action.
 struct BulkRequest {
-    pause: Option<String>,
-    until: Option<jiff::Timestamp>,
-    once: bool,
+    action: Action,
+    reason: Option<String>,
     dry_run: bool,
 }
 
@@ -55,12 +69,19 @@ pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> 
         form.note(Fault::new("/jobKeys", "required", "exactly one of `jobKeys` and `filter` is required"));
     }
     let until = time(&mut form, "until", &Zone::utc());
-    let bulk = BulkRequest {
-        pause: form.text("reason").filter(|_| pausing).map(str::to_owned),
-        until,
-        once: form.text("missed") == Some("fire_once"),
-        dry_run: form.flag("dryRun"),
+    let reason = form.text("reason").map(str::to_owned);
+    let word = form.text("action").unwrap_or_default().to_owned();
+    let action = match word.as_str() {
+        "pause" => Action::Pause { reason: reason.clone().unwrap_or_default(), until },
+        "run_now" => Action::RunNow,
+        "skip_next" => Action::SkipNext { count: form.count("count").unwrap_or(1) },
+        "retire" => Action::Retire,
+        _ => Action::Resume { once: form.text("missed") == Some("fire_once") },
     };
+    if matches!(action, Action::Retire) {
+        expect_role(&request.actor, Role::Admin)?;
+    }
+    let bulk = BulkRequest { action, reason, dry_run: form.flag("dryRun") };
     let faults = std::mem::take(form.faults_mut());
     if !faults.is_empty() {
         return Err(Problem::body(faults));
@@ -72,8 +93,7 @@ pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> 
     }
     let changed =
         items.iter().filter(|item| matches!(item.outcome, Outcome::Changed | Outcome::WouldChange)).count() as u64;
-    let action = if pausing { "pause" } else { "resume" }.to_owned();
-    ApiResponse::ok(&wire::Bulk { dry_run: bulk.dry_run, action, changed, items })
+    ApiResponse::ok(&wire::Bulk { dry_run: bulk.dry_run, action: word, changed, items })
 }
 
 async fn named(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, Problem> {
@@ -108,23 +128,16 @@ async fn matching(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, 
 /// Changes one job. A failure does not affect the others.
 async fn one(request: &ApiRequest, row: &JobRow, bulk: &BulkRequest) -> wire::BulkItem {
     let definition = &row.job.definition;
-    let timer = row.timer.as_ref();
-    let next = if bulk.pause.is_some() {
-        timer.and_then(|timer| timer.next_run_at)
-    } else {
-        let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(request.app.bell.now());
-        definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
-    };
+    let next = next_run(request, row, &bulk.action);
     let item = |outcome, detail| wire::BulkItem {
         id: definition.id.to_string(),
         job_key: definition.key.to_string(),
-        // A job that was just paused has no next fire any more.
-        next_run_at: next.filter(|_| bulk.pause.is_none() || outcome != Outcome::Changed),
+        // A job that was just paused or retired has no next fire any more.
+        next_run_at: next.filter(|_| !bulk.action.stops() || outcome != Outcome::Changed),
+        run_id: None,
         outcome,
         detail,
     };
-    let status = row.job.state.status;
-    let wanted = if bulk.pause.is_some() { JobStatus::Active } else { JobStatus::Paused };
     // Each job is a part of the request: what was done for it before is not done again.
     let part = request.request_key.as_ref().map(|key| key.part(&definition.id.to_string()));
     let jobs = request.jobs().once(part.as_ref());
@@ -132,21 +145,65 @@ async fn one(request: &ApiRequest, row: &JobRow, bulk: &BulkRequest) -> wire::Bu
         Ok(done) => done,
         Err(error) => return item(Outcome::Failed, Some(error.to_string())),
     };
-    if status != wanted && !done {
+    let status = row.job.state.status;
+    if !bulk.action.concerns(status) && !done {
         return item(Outcome::Unchanged, Some(format!("it is {status}")));
     }
     if bulk.dry_run {
         return item(Outcome::WouldChange, None);
     }
-    let changed = if let Some(reason) = &bulk.pause {
-        let change = jobs.pause(definition.id, reason.clone());
-        bulk.until.into_iter().fold(change, Change::until).await
-    } else {
-        let change = jobs.resume(definition.id);
-        if bulk.once { change.run_missed_once().await } else { change.await }
+    let jobs = match (&bulk.reason, &bulk.action) {
+        (Some(reason), Action::RunNow | Action::SkipNext { .. } | Action::Retire) => jobs.because(reason),
+        _ => jobs,
     };
-    match changed {
-        Ok(_) => item(Outcome::Changed, None),
+    match carry_out(&jobs, definition.id, &bulk.action).await {
+        Ok(Some(RunNow::Skipped { blocking, .. })) => {
+            item(Outcome::Unchanged, Some(format!("run {blocking} is active, so the new run was skipped")))
+        }
+        Ok(ran) => {
+            let run_id = ran.map(|ran| ran.run().id.to_string());
+            wire::BulkItem { run_id, ..item(Outcome::Changed, None) }
+        }
         Err(error) => item(Outcome::Failed, Some(error.to_string())),
+    }
+}
+
+/// The next run of a job: before the action if that stops the job, or after a pause.
+fn next_run(request: &ApiRequest, row: &JobRow, action: &Action) -> Option<Timestamp> {
+    let timer = row.timer.as_ref();
+    if !matches!(action, Action::Resume { .. }) {
+        return timer.and_then(|timer| timer.next_run_at);
+    }
+    let after = timer.map_or(Timestamp::MIN, |timer| timer.last_slot_at).max(request.app.bell.now());
+    row.job.definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
+}
+
+async fn carry_out(jobs: &Jobs, job: JobId, action: &Action) -> Result<Option<RunNow>, StoreError> {
+    match action {
+        Action::Pause { reason, until } => {
+            until.iter().copied().fold(jobs.pause(job, reason.clone()), Change::until).await?;
+        }
+        Action::Resume { once: true } => drop(jobs.resume(job).run_missed_once().await?),
+        Action::Resume { once: false } => drop(jobs.resume(job).await?),
+        Action::SkipNext { count } => drop(jobs.skip_next(job, *count).await?),
+        Action::Retire => drop(jobs.retire(job).await?),
+        Action::RunNow => return jobs.run_now(job).await.map(Some),
+    }
+    Ok(None)
+}
+
+impl Action {
+    /// Whether the job does not fire afterwards.
+    fn stops(&self) -> bool {
+        matches!(self, Action::Pause { .. } | Action::Retire)
+    }
+
+    /// Whether it changes a job of this status.
+    fn concerns(&self, status: JobStatus) -> bool {
+        match self {
+            Action::Pause { .. } | Action::SkipNext { .. } => status == JobStatus::Active,
+            Action::Resume { .. } => status == JobStatus::Paused,
+            Action::RunNow | Action::Retire => status != JobStatus::Retired,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Next runs, gaps, statistics and explained times of a job.
 
+use everbell::client::freeze_at;
 use everbell::core::store::{GapFilter, JobRef, PageRequest};
 use everbell::{JobRow, OrgId, RunFilter, StoreError};
 use everbell_core::{GapReason, Spec, Zone};
@@ -13,7 +14,7 @@ use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::job::time;
 use everbell_wire::form::{Field, Form, Kind as Value, TEXT, optional, required};
 
-const ORG: Field = optional("orgId", TEXT, "The org, for a job with scope `per_org`.");
+pub(super) const ORG: Field = optional("orgId", TEXT, "The org, for a job with scope `per_org`.");
 
 pub(crate) const NEXT: &[Field] = &[
     optional("count", Value::Integer { min: 1, max: 1_000 }, "How many times to list. Default: 10."),
@@ -29,18 +30,14 @@ pub(crate) const EXPLAIN: &[Field] = &[
     ORG,
 ];
 pub(crate) const STATS: &[Field] = &[optional("window", Value::Span, "How far to look back. Default: 30d.")];
-pub(crate) const GAPS: &[Field] = &[
-    optional(
-        "reason",
-        Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen"]),
-        "Only gaps for this reason.",
-    ),
-    optional("from", Value::Time, "Only gaps that end at or after this time."),
-    optional("to", Value::Time, "Only gaps that start before this time."),
-    ORG,
-    LIMIT,
-    CURSOR,
-];
+pub(super) const REASON: Field = optional(
+    "reason",
+    Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen"]),
+    "Only gaps for this reason.",
+);
+pub(super) const GAPS_FROM: Field = optional("from", Value::Time, "Only gaps that end at or after this time.");
+pub(super) const GAPS_TO: Field = optional("to", Value::Time, "Only gaps that start before this time.");
+pub(crate) const GAPS: &[Field] = &[REASON, GAPS_FROM, GAPS_TO, ORG, LIMIT, CURSOR];
 
 /// The most runs that statistics look at.
 const MAX_SAMPLED_RUNS: u32 = 1_000;
@@ -69,8 +66,13 @@ pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
         let zone = at.time_zone().iana_name().and_then(|name| Zone::get(name).ok());
         zone.map_or_else(|| spec.clone(), |zone| spec.in_zone(zone))
     };
+    let freezes = request.freezes().list().await?;
+    let frozen = |at: &Zoned| freeze_at(&freezes, &row, at.timestamp()).map(|freeze| freeze.reason.clone());
     let items = match &row.job.definition.spec {
-        Ok(own) => fires.iter().map(|at| wire::Fire::new(&spec(own, at), at.timestamp())).collect(),
+        Ok(own) => fires
+            .iter()
+            .map(|at| wire::Fire { frozen: frozen(at), ..wire::Fire::new(&spec(own, at), at.timestamp()) })
+            .collect(),
         Err(_) => Vec::new(),
     };
     ApiResponse::ok(&wire::Fires { items })
@@ -92,7 +94,7 @@ pub(crate) async fn explain(request: ApiRequest) -> Result<ApiResponse, Problem>
 }
 
 /// The org of a query.
-fn asked_org(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
+pub(super) fn asked_org(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
     let org = form.text("orgId").map(OrgId::new).transpose();
     org.map_err(|invalid| Problem::at("parameter", "orgId", invalid.reason))
 }
@@ -127,6 +129,7 @@ pub(crate) async fn gaps(request: ApiRequest) -> Result<ApiResponse, Problem> {
         job_key,
         org: asked_org(&form)?,
         reason: form.word("reason", GapReason::from_word),
+        label: None,
         from: moment(&mut form, "from", None)?,
         to: moment(&mut form, "to", None)?,
     };
@@ -134,7 +137,10 @@ pub(crate) async fn gaps(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let document = page::document(
         &request,
         &page,
-        page.items.iter().map(|(job, org, gap)| wire::Gap::new(*job, org.as_ref(), gap)).collect(),
+        page.items
+            .iter()
+            .map(|(job, org, gap)| wire::Gap::new(*job, org.as_ref(), gap).with_job_key(Some(row.key())))
+            .collect(),
     );
     ApiResponse::ok(&document)
 }

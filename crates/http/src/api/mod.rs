@@ -20,6 +20,8 @@ pub mod org_jobs;
 pub mod org_updates;
 pub mod orgs;
 pub mod probes;
+pub mod reports;
+pub mod reruns;
 pub mod runs;
 pub mod sessions;
 pub mod targets;

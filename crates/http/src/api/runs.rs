@@ -9,13 +9,13 @@ use everbell_wire::run::CancelOutcome;
 
 use super::actions::{REASON, ran};
 use super::job_history::moment;
-use super::jobs::RUN_STATUS;
+use super::jobs::{RUN_STATUS, label};
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
 use uuid::Uuid;
 
-use everbell_wire::form::{Field, Kind as Value, TEXT, optional};
+use everbell_wire::form::{Field, Form, Kind as Value, TEXT, optional};
 
 /// The query of the list of runs.
 pub const LIST: &[Field] = &[
@@ -32,6 +32,7 @@ pub const LIST: &[Field] = &[
     optional("orgId", TEXT, "Only runs for this org."),
     optional("instanceId", TEXT, "Only runs that this instance executed."),
     optional("failureCode", TEXT, "Only runs that failed with this code."),
+    optional("label", TEXT, "Only runs of jobs with this label: `name` or `name=value`."),
     optional("from", Value::Time, "Only runs that were scheduled or requested at or after this time."),
     optional("to", Value::Time, "Only runs that were scheduled or requested before this time."),
     LIMIT,
@@ -61,6 +62,11 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
 
 /// The runs that a query asks for.
 pub fn filter(request: &ApiRequest) -> Result<RunFilter, Problem> {
+    filter_of(&mut request.query(LIST))
+}
+
+/// The runs that the fields of a form ask for.
+pub(super) fn filter_of(form: &mut Form<'_>) -> Result<RunFilter, Problem> {
     fn read<T>(
         name: &'static str,
         text: Option<&str>,
@@ -68,7 +74,6 @@ pub fn filter(request: &ApiRequest) -> Result<RunFilter, Problem> {
     ) -> Result<Option<T>, Problem> {
         text.map(read).transpose().map_err(|error| Problem::at("parameter", name, error.reason))
     }
-    let mut form = request.query(LIST);
     let targets: Result<_, _> = form.list("target").into_iter().map(Target::new).collect();
     Ok(RunFilter {
         job_id: read("jobId", form.text("jobId"), str::parse::<JobId>)?,
@@ -79,8 +84,9 @@ pub fn filter(request: &ApiRequest) -> Result<RunFilter, Problem> {
         org: read("orgId", form.text("orgId"), OrgId::new)?,
         instance: read("instanceId", form.text("instanceId"), str::parse::<InstanceId>)?,
         failure_code: form.text("failureCode").map(str::to_owned),
-        from: moment(&mut form, "from", None)?,
-        to: moment(&mut form, "to", None)?,
+        label: form.text("label").map(label),
+        from: moment(form, "from", None)?,
+        to: moment(form, "to", None)?,
     })
 }
 

@@ -1,6 +1,7 @@
 //! Backfills.
 
 use everbell::client::{BackfillBegun, BackfillOfAll, BackfillPlan, BackfillReport, BackfillSize, BackfillSlot};
+use everbell_core::JobKey;
 use everbell_wire as wire;
 use everbell_wire::backfill::{BackfillStatus, SlotAction};
 use jiff::Timestamp;
@@ -74,10 +75,11 @@ pub fn backfill_size(size: BackfillSize, from: Timestamp, to: Timestamp) -> wire
 }
 
 /// The progress of a backfill.
-pub fn backfill_report(report: &BackfillReport) -> wire::BackfillReport {
+pub fn backfill_report(job_key: &JobKey, report: &BackfillReport) -> wire::BackfillReport {
     let count = |status: &str| report.runs.get(status).copied().unwrap_or(0);
     wire::BackfillReport {
         id: report.id.to_string(),
+        job_key: job_key.to_string(),
         status: if report.is_done() { BackfillStatus::Done } else { BackfillStatus::Running },
         asked_at: report.asked.at,
         asked_by: report.asked.actor.clone(),

@@ -45,7 +45,7 @@ pub(crate) fn everbell(server: &Server, args: &[&str]) -> Ran {
 }
 
 /// Runs the command on a terminal of this width.
-fn on_terminal(server: &Server, columns: usize, args: &[&str]) -> Ran {
+pub(crate) fn on_terminal(server: &Server, columns: usize, args: &[&str]) -> Ran {
     let args = [args, &["-o", "table"]].concat();
     let shown = ran(prepared(server, &args).env("COLUMNS", columns.to_string()).output().unwrap());
     for line in shown.stdout.lines() {
@@ -82,7 +82,7 @@ fn refused(server: &Server, args: &[&str], code: i32) -> String {
 
 /// The document that `--json` prints.
 #[track_caller]
-fn json(server: &Server, args: &[&str]) -> Value {
+pub(crate) fn json(server: &Server, args: &[&str]) -> Value {
     serde_json::from_str(&data(server, &[args, &["--json"]].concat())).unwrap()
 }
 

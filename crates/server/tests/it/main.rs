@@ -18,6 +18,7 @@ mod host;
 mod import;
 mod killed;
 mod notify;
+mod outages;
 mod ownership;
 mod readme;
 mod reload;

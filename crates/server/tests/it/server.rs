@@ -156,6 +156,17 @@ impl Server {
         self.folder
     }
 
+    /// Kills it, does something meanwhile, and starts another one with the same folder and database.
+    pub(crate) fn restarted(self, meanwhile: impl FnOnce(&str)) -> Server {
+        let url = self.database_url();
+        let Server { child, token, folder, database, .. } = self;
+        drop(child);
+        meanwhile(&url);
+        let env: Vec<(&str, &str)> =
+            database.iter().map(|database| ("EVERBELL_DATABASE_URL", database.url())).collect();
+        Server { token, database, ..Server::in_folder(folder, &[], &env) }
+    }
+
     /// The address of its database.
     pub(crate) fn database_url(&self) -> String {
         let file = || format!("sqlite:{}", self.folder.path().join("everbell-data/everbell.db").display());

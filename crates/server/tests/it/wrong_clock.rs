@@ -24,7 +24,7 @@ fn set_clock(folder: &Path, offset: &str) {
     fs::rename(folder.join("clock.new"), folder.join("clock")).unwrap();
 }
 
-fn start(folder: Folder, offset: &str) -> Server {
+pub(crate) fn start(folder: Folder, offset: &str) -> Server {
     set_clock(folder.path(), offset);
     fs::write(folder.path().join("everbell.toml"), TARGETS).unwrap();
     let (library, clock) = (library(), folder.path().join("clock"));
@@ -39,7 +39,7 @@ fn start(folder: Folder, offset: &str) -> Server {
 }
 
 /// Kills a server and starts another one in its folder.
-fn restart(server: Server, offset: &str) -> Server {
+pub(crate) fn restart(server: Server, offset: &str) -> Server {
     let token = server.token.clone();
     let mut server = start(server.take_folder(), offset);
     server.token = token;

@@ -112,6 +112,19 @@ macro_rules! conformance_cases_of_orgs {
                 a_one_time_job_waits_until_the_end,
                 slots_fire_again_when_a_freeze_is_ended,
             }
+            reports {
+                an_absence_is_written_once,
+                absences_are_pruned_with_the_history,
+                the_last_heartbeat_of_an_instance_outlives_it,
+                late_slots_are_those_that_got_their_outcome_after_the_absence,
+                late_slots_have_the_reasons_of_an_outage_only,
+                gaps_are_counted_by_reason,
+                gaps_are_found_by_label,
+                runs_are_found_by_label,
+                fires_of_orgs_are_grouped_by_job_and_time,
+                keys_of_jobs_are_found_by_their_ids,
+                entries_about_backfills_are_found_among_all_others,
+            }
             problems {
                 a_problem_reads_back_as_it_was_written,
                 of_two_decisions_from_the_same_state_one_is_written,

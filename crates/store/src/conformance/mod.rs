@@ -72,6 +72,7 @@ pub mod problems;
 pub mod prune;
 pub mod purge;
 pub mod queue;
+pub mod reports;
 pub mod requests;
 pub mod sessions;
 pub mod tokens;

@@ -56,7 +56,7 @@ pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
 ];
 
 /// Tables that are copied, each after those that it refers to.
-pub(crate) const TABLES: [Table; 21] = [
+pub(crate) const TABLES: [Table; 23] = [
     Table {
         name: "jobs",
         order_by: &["job_key", "version"],
@@ -253,6 +253,22 @@ pub(crate) const TABLES: [Table; 21] = [
         kept: Some("answered_at is null or answered_at >= {at}"),
         is_seeded: false,
         identity: Some("id"),
+    },
+    Table {
+        name: "absences",
+        order_by: &["from_at"],
+        columns: "from_at time, until_at time",
+        kept: Some("until_at >= {at}"),
+        is_seeded: false,
+        identity: None,
+    },
+    Table {
+        name: "departures",
+        order_by: &["id"],
+        columns: "heartbeat_at time, id int4",
+        kept: None,
+        is_seeded: false,
+        identity: None,
     },
     Table {
         name: "clock",

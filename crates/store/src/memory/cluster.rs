@@ -107,8 +107,11 @@ impl ClusterStore for MemoryStore {
 
     async fn leave(&self, id: InstanceId) -> StoreResult<()> {
         self.with(|state| {
-            if !state.holds_runs(id) {
-                state.instances.remove(&id.as_uuid());
+            if !state.holds_runs(id)
+                && let Some(gone) = state.instances.remove(&id.as_uuid())
+                && gone.instance.roles.iter().any(|role| role == "scheduler")
+            {
+                state.departed_at = state.departed_at.max(Some(gone.instance.heartbeat_at));
             }
             Ok(())
         })
@@ -289,6 +292,7 @@ impl ClusterStore for MemoryStore {
             let jobs = state.prune_jobs(before, limit);
             let inbox = state.prune_inbox(before, limit);
             state.prune_alerts(before, limit);
+            state.prune_absences(before, limit);
             let audit: Vec<_> = state
                 .audit
                 .values()

@@ -21,6 +21,7 @@ mod outcomes;
 mod pages;
 mod purge;
 mod rearm;
+mod reports;
 mod runs;
 mod state;
 mod timers;

@@ -152,7 +152,7 @@ impl RunStore for MemoryStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.with(|state| {
-            let wanted = state.runs().filter(|run| is_wanted(run, filter)).map(|run| state.shown(run)).collect();
+            let wanted = state.runs().filter(|run| state.is_wanted(run, filter)).map(|run| state.shown(run)).collect();
             pages::by_time(wanted, page, Direction::Down, |run: &Run| (run.id.time(), run.id.as_uuid()))
         })
     }
@@ -160,7 +160,7 @@ impl RunStore for MemoryStore {
     async fn count_runs(&self, filter: &RunFilter, cap: u32) -> StoreResult<u32> {
         self.with(|state| {
             check_cap(cap)?;
-            Ok(state.runs().filter(|run| is_wanted(run, filter)).take(cap as usize).count() as u32)
+            Ok(state.runs().filter(|run| state.is_wanted(run, filter)).take(cap as usize).count() as u32)
         })
     }
 
@@ -252,6 +252,20 @@ impl State {
     fn is_of_key(&self, gap: &StoredGap, filter: &GapFilter) -> bool {
         let key = || self.jobs.get(&gap.owner.0).map(|job| &job.definition.key);
         filter.job_key.as_ref().is_none_or(|wanted| key() == Some(wanted))
+            && self.has_label(Some(gap.owner.0), filter.label.as_ref())
+    }
+
+    fn is_wanted(&self, run: &Run, filter: &RunFilter) -> bool {
+        is_wanted(run, filter) && self.has_label(run.job_id, filter.label.as_ref())
+    }
+
+    /// Whether a job has a label, if one is asked for.
+    pub(super) fn has_label(&self, job: Option<JobId>, label: Option<&(String, Option<String>)>) -> bool {
+        let job = job.and_then(|job| self.jobs.get(&job));
+        label.is_none_or(|(name, value)| {
+            let own = job.and_then(|job| job.definition.labels.get(name));
+            own.is_some_and(|own| value.as_ref().is_none_or(|value| own == value))
+        })
     }
 
     fn may_start(&self, active: &Active, now: Timestamp) -> bool {

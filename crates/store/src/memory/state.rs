@@ -58,6 +58,10 @@ pub(super) struct State {
     /// By source and program.
     pub(super) releases: BTreeMap<(&'static str, App), Releases>,
     pub(super) trusted_at: Option<Timestamp>,
+    /// From when until when no instance scheduled anything.
+    pub(super) absences: BTreeMap<Timestamp, Timestamp>,
+    /// The last heartbeat of the instances that left and scheduled.
+    pub(super) departed_at: Option<Timestamp>,
     pub(super) alerts: super::alerts::StoredAlerts,
     pub(super) calendars: BTreeMap<CalendarName, StoredCalendar>,
     pub(super) freezes: BTreeMap<Uuid, Freeze>,

@@ -206,9 +206,9 @@ impl ClusterStore for PostgresStore {
             .bind(limit)
             .bind(Micros::from(Session::idle_since(before.requests)));
         self.alone("pruning sessions", sessions.execute_on(&self.pool)).await?;
-        for statement in [include_str!("sql/prune_deliveries.sql"), include_str!("sql/prune_problems.sql")] {
+        for statement in PRUNED_TOO {
             let query = sqlx::query(statement).bind(bound).bind(limit);
-            self.alone("pruning problems", query.execute_on(&self.pool)).await?;
+            self.alone("pruning problems and absences", query.execute_on(&self.pool)).await?;
         }
         let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
         // Each on its own, so that no lock outlives its statement.
@@ -239,6 +239,13 @@ impl ClusterStore for PostgresStore {
         Box::pin(self.wake.notified())
     }
 }
+
+/// What goes with the history, without being counted.
+const PRUNED_TOO: [&str; 3] = [
+    include_str!("sql/prune_deliveries.sql"),
+    include_str!("sql/prune_problems.sql"),
+    include_str!("sql/prune_absences.sql"),
+];
 
 fn lease_report((run, attempt, cancel_by): (Uuid, i32, Option<String>)) -> LeaseReport {
     LeaseReport { run: RunId::from_uuid(run), attempt: u32::try_from(attempt).unwrap_or(0), cancel_by }

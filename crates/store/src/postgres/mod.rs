@@ -35,6 +35,7 @@ mod pooler;
 mod purge;
 mod rearm;
 mod releases;
+mod reports;
 mod run_lists;
 mod run_statistics;
 mod runs;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::statement::Statement;
 use crate::micros::Micros;
+use crate::rows::job_list::label_text;
 use crate::rows::scan::{self, Scan, scan_statements};
 
 impl PostgresStore {
@@ -85,4 +86,5 @@ where
         .bind(filter.instance.map(|instance| instance.as_uuid()))
         .bind(filter.failure_code.clone())
         .bind(i64::from(page.limit) + 1)
+        .bind(filter.label.as_ref().map(label_text))
 }

@@ -22,6 +22,7 @@ pub(crate) mod orgs;
 mod pages;
 mod policies;
 mod rearm;
+pub(crate) mod reports;
 mod run;
 pub(crate) mod scan;
 mod sessions;

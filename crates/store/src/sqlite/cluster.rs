@@ -110,8 +110,12 @@ impl ClusterStore for SqliteStore {
     }
 
     async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
-        let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
-        self.write("leaving", query).await.map(drop)
+        let id = instance.as_uuid();
+        let mut held = self.writer("leaving").await?;
+        let mut tx = held.begin().await?;
+        tx.run(sqlx::query(include_str!("sql/note_departure.sql")).bind(id)).await?;
+        tx.run(sqlx::query(include_str!("sql/leave.sql")).bind(id)).await?;
+        tx.commit().await
     }
 
     async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()> {
@@ -255,7 +259,7 @@ impl ClusterStore for SqliteStore {
             .bind(Micros::from(Session::idle_since(before.requests)));
         let inbox = sqlx::query(include_str!("sql/prune_inbox.sql")).bind(bound).bind(limit);
         let (mut ended, inbox) = (tx.run(sessions).await?, tx.run(inbox).await?);
-        for statement in [include_str!("sql/prune_deliveries.sql"), include_str!("sql/prune_problems.sql")] {
+        for statement in PRUNED_TOO {
             ended += tx.run(sqlx::query(statement).bind(bound).bind(limit)).await?;
         }
         let (runs, gaps) = (tx.run(runs).await?, tx.run(gaps).await?);
@@ -285,6 +289,13 @@ impl ClusterStore for SqliteStore {
         Box::pin(self.wake.notified())
     }
 }
+
+/// What goes with the history, without being counted.
+const PRUNED_TOO: [&str; 3] = [
+    include_str!("sql/prune_deliveries.sql"),
+    include_str!("sql/prune_problems.sql"),
+    include_str!("sql/prune_absences.sql"),
+];
 
 fn lease_report((run, attempt, cancel_by): (Uuid, u32, Option<String>)) -> LeaseReport {
     LeaseReport { run: RunId::from_uuid(run), attempt, cancel_by }

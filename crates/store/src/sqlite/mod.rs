@@ -34,6 +34,7 @@ mod outcomes;
 mod purge;
 mod rearm;
 mod releases;
+mod reports;
 mod run_lists;
 mod run_statistics;
 mod runs;

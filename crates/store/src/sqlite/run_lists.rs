@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::batch;
 use super::transaction::{Statement, Tx};
 use crate::micros::Micros;
+use crate::rows::job_list::label_text;
 use crate::rows::scan::{self, Scan, scan_statements};
 
 /// The versions whose runs are asked for.
@@ -72,4 +73,5 @@ fn reading(sql: &'static str, filter: &RunFilter, page: &PageRequest) -> Stateme
         .bind(filter.instance.map(|instance| instance.as_uuid()))
         .bind(filter.failure_code.clone())
         .bind(page.limit + 1)
+        .bind(filter.label.as_ref().map(label_text))
 }

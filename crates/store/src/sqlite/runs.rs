@@ -25,6 +25,7 @@ use super::transaction::Tx;
 use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
 use crate::rows::columns::sql_with_columns;
+use crate::rows::job_list::label_text;
 use crate::rows::summary::{self, HistogramColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, TimerColumns, WholeRun, check_cap,
@@ -247,7 +248,8 @@ impl RunStore for SqliteStore {
             .bind(cursor_time(after)?)
             .bind(after.map(|cursor| cursor.id))
             .bind(page.limit + 1)
-            .bind(filter.job_key.as_ref().map(ToString::to_string));
+            .bind(filter.job_key.as_ref().map(ToString::to_string))
+            .bind(filter.label.as_ref().map(label_text));
         let mut held = self.reader("listing gaps").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<GapColumns> = tx.all(query).await?;

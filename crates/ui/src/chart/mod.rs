@@ -32,7 +32,8 @@ pub(crate) use lag::{Lag, LagPiece, Lags, lag, lag_table};
 pub(crate) use palette::Counts;
 pub(crate) use spark::{Colour, Spark, spark};
 pub(crate) use strip::{Strip, StripRun, StripSize, strip, strip_legend};
-pub(crate) use timeline::{Event, Load, Row, Timeline, What, agenda, timeline, timeline_table};
+pub(crate) use timeline::{Event, Hatch, Load, Row, Timeline, What, agenda, timeline, timeline_table};
+pub(crate) use words::period;
 
 #[cfg(test)]
 mod gallery;

@@ -1,6 +1,7 @@
 //! The timeline: past, active and planned runs with one row per job, and the number of concurrent runs below.
 
 mod bundle;
+mod hatch;
 mod lane;
 mod list;
 mod row;
@@ -28,6 +29,8 @@ pub(crate) struct Timeline<'a> {
     pub(crate) rows: &'a [Row],
     /// In order, one beginning where the other ends; none for no lane.
     pub(crate) load: &'a [Load],
+    /// Times in which nothing ran.
+    pub(crate) outages: &'a [Hatch],
     /// Where the runs of a row between two instants are listed.
     pub(crate) runs_of: &'a dyn Fn(&Row, Timestamp, Timestamp) -> String,
 }
@@ -39,6 +42,16 @@ pub(crate) struct Row {
     pub(crate) paused: bool,
     /// In any order.
     pub(crate) events: Vec<Event>,
+    /// Times in which slots got no run, in any order.
+    pub(crate) gaps: Vec<Hatch>,
+}
+
+/// A time that is hatched, because something did not happen in it.
+pub(crate) struct Hatch {
+    pub(crate) from: Timestamp,
+    pub(crate) until: Timestamp,
+    /// Shown when it is pointed at.
+    pub(crate) title: String,
 }
 
 /// Something that has a place on the axis.
@@ -158,10 +171,11 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
         class: "c-timeline",
         title: &format!("Timeline of {}", counted(input.rows.len() as u64, "job")),
         summary: &format!(
-            "{}: {}; {missed} missed, {}{planned} planned.",
+            "{}: {}; {missed} missed, {}{planned} planned.{}",
             period(input.from, input.to, input.zone),
             runs.in_words(),
-            if paused > 0 { format!("{paused} paused, ") } else { String::new() }
+            if paused > 0 { format!("{paused} paused, ") } else { String::new() },
+            hatch::in_words(input)
         ),
         linked: true,
         size: Size::Scaled(WIDTH, input.floor() + lane + 8.0),
@@ -173,7 +187,9 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
     markup.element("div").class("c-fig c-wide").inside(|markup| {
         picture.draw(markup, |markup| {
             patterns.define(markup, &bars);
+            hatch::define(markup, input);
             ground(markup, input, input.floor() + lane);
+            hatch::draw(markup, input);
             row::draw(markup, input, &events, patterns);
             lane::draw(markup, input);
             now(markup, input, input.floor() + lane);

@@ -13,7 +13,7 @@ pub(super) fn stamp(at: Timestamp, zone: &Zone) -> String {
 }
 
 /// `2026-11-13 08:00–09:00`; the day of the end only if it is another.
-pub(super) fn period(from: Timestamp, to: Timestamp, zone: &Zone) -> String {
+pub(crate) fn period(from: Timestamp, to: Timestamp, zone: &Zone) -> String {
     let (start, end) = (from.to_zoned(zone.as_jiff().clone()), to.to_zoned(zone.as_jiff().clone()));
     let face = clock_face(end.time());
     if start.date() == end.date() || end.duration_since(&start).as_hours() < 24 {

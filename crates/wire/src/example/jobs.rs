@@ -190,6 +190,7 @@ impl Example for Bulk {
             job_key: "daily-report".to_owned(),
             outcome: BulkOutcome::WouldChange,
             next_run_at: Some(at(NEXT_RUN_AT)),
+            run_id: None,
             detail: None,
         };
         Bulk { dry_run: true, action: "pause".to_owned(), changed: 1, items: vec![item] }
@@ -223,6 +224,7 @@ impl Example for BackfillReport {
     fn example() -> BackfillReport {
         BackfillReport {
             id: BACKFILL_ID.to_owned(),
+            job_key: "daily-report".to_owned(),
             status: BackfillStatus::Done,
             asked_at: at(NOW),
             asked_by: ACTOR.to_owned(),
@@ -250,6 +252,7 @@ impl Example for Fires {
             at: at(&format!("2027-03-{day}T07:00:00Z")),
             local: format!("2027-03-{day}T08:00:00+01:00[Europe/Berlin]"),
             note: None,
+            frozen: None,
         };
         Fires { items: vec![fire(16), fire(17)] }
     }

@@ -8,6 +8,7 @@ mod cluster;
 mod jobs;
 mod notify;
 mod orgs;
+mod reports;
 mod runs;
 
 use jiff::Timestamp;

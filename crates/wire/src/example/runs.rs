@@ -141,6 +141,7 @@ impl Example for Gap {
             id: "01a48729-9f00-8d31-b2c4-7f0e5a6b9c55".to_owned(),
             job_id: JOB_ID.to_owned(),
             job_definition_id: JOB_ID.to_owned(),
+            job_key: Some("daily-report".to_owned()),
             org_id: None,
             first_slot_at: at("2027-03-11T07:00:00Z"),
             last_slot_at: at("2027-03-12T07:00:00Z"),

@@ -1,5 +1,6 @@
 //! The engine, step by step: no loop, no clock of the machine, no waiting.
 
+mod absences;
 mod clock_steps;
 mod failure_requests;
 mod fencing;

@@ -56,6 +56,8 @@ const PAGES: &[&[&str]] = &[
     &["runs", "rerun"],
     &["runs", "cancel"],
     &["next"],
+    &["gaps"],
+    &["outages"],
     &["simulate"],
     &["context"],
     &["context", "add"],

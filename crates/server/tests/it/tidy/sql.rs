@@ -5,7 +5,7 @@ const SQLITE: &str = "crates/store/src/sqlite/sql/";
 
 /// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes, and is told which
 /// way to go where PostgreSQL chooses one.
-const SPLIT_IN_SQLITE: [&str; 11] = [
+const SPLIT_IN_SQLITE: [&str; 12] = [
     "clear_failures.sql",
     "create_timers.sql",
     "cut_superseded.sql",
@@ -13,6 +13,7 @@ const SPLIT_IN_SQLITE: [&str; 11] = [
     "hold_runs.sql",
     "list_few_jobs_by_next.sql",
     "next_priority.sql",
+    "note_departure.sql",
     "other_instances.sql",
     "runs_to_cancel.sql",
     "waiting_runs.sql",

@@ -14,5 +14,7 @@ select {columns of run_rows as v} from everbell.run_rows v where v.id = any(arra
          or r.id in (select a.run_id from everbell.active_runs a where a.runner_id = $7))
     and ($8::text is null or (select o.failure_code from everbell.outcomes o where o.run_id = r.id) = $8
          or r.id in (select a.run_id from everbell.active_runs a where a.failure_code = $8))
+    and ($10::text is null or r.job_id = any(array(
+      select j.id from everbell.jobs j where starts_with(j.labels, '{' || $10) or position(',' || $10 in j.labels) > 0)))
   order by r.id desc limit $9
 ))

@@ -1,7 +1,7 @@
 -- By `at` first, which is the order of the index; ids begin with it, so this is the order of ids.
 select {columns of run_rows as v} from everbell.run_rows v where v.id = any(array(
   select r.id from everbell.runs r
-  where r.job_id = $10 and r.at <= $11 and r.at >= $12 and r.id < $1 and r.id >= $2
+  where r.job_id = $11 and r.at <= $12 and r.at >= $13 and r.id < $1 and r.id >= $2
     and ($3::text[] is null
          or case when r.skip_reason is not null then 'skipped' = any($3)
             else (select o.status from everbell.outcomes o where o.run_id = r.id) = any($3)
@@ -13,5 +13,7 @@ select {columns of run_rows as v} from everbell.run_rows v where v.id = any(arra
          or r.id in (select a.run_id from everbell.active_runs a where a.runner_id = $7))
     and ($8::text is null or (select o.failure_code from everbell.outcomes o where o.run_id = r.id) = $8
          or r.id in (select a.run_id from everbell.active_runs a where a.failure_code = $8))
+    and ($10::text is null or r.job_id = any(array(
+      select j.id from everbell.jobs j where starts_with(j.labels, '{' || $10) or position(',' || $10 in j.labels) > 0)))
   order by r.at desc, r.id desc limit $9
 ))

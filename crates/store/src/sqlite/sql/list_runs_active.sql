@@ -8,6 +8,8 @@ select {columns of run_rows as v} from everbell_run_rows v where v.id in (
     and (?6 is null or r.org_id = ?6)
     and (?7 is null or a.runner_id = ?7)
     and (?8 is null or a.failure_code = ?8)
-    and (?10 is null or r.job_id in (select unhex(value) from json_each(?10)))
+    and (?11 is null or r.job_id in (select unhex(value) from json_each(?11)))
+    and (?10 is null or r.job_id in (
+      select j.id from everbell_jobs j where instr(j.labels, '{' || ?10) = 1 or instr(j.labels, ',' || ?10)))
   order by a.run_id desc limit ?9
 )

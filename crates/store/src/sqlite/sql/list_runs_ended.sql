@@ -9,5 +9,7 @@ select {columns of run_rows as v} from everbell_run_rows v where v.id in (
     and (?6 is null or r.org_id = ?6)
     and (?7 is null or o.runner_id = ?7)
     and (?8 is null or o.failure_code = ?8)
+    and (?10 is null or r.job_id in (
+      select j.id from everbell_jobs j where instr(j.labels, '{' || ?10) = 1 or instr(j.labels, ',' || ?10)))
   order by o.run_id desc limit ?9
 )

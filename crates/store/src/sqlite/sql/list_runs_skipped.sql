@@ -8,5 +8,7 @@ select {columns of run_rows as v} from everbell_run_rows v where v.id in (
                        when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' else 'manual' end = ?5)
     and (?6 is null or r.org_id = ?6)
     and ?7 is null and ?8 is null
+    and (?10 is null or r.job_id in (
+      select j.id from everbell_jobs j where instr(j.labels, '{' || ?10) = 1 or instr(j.labels, ',' || ?10)))
   order by r.id desc limit ?9
 )

@@ -255,7 +255,7 @@ fn row(key: &str, every_mins: i64, takes_secs: i64, status: impl Fn(i64) -> What
         Event { what, at, until, href }
     };
     let events = (0..24 * 60 / every_mins).map(event).collect();
-    Row { key: key.to_owned(), href: "/jobs/x".to_owned(), paused: false, events }
+    Row { key: key.to_owned(), href: "/jobs/x".to_owned(), paused: false, events, gaps: Vec::new() }
 }
 
 fn timeline_rows() -> Vec<Row> {
@@ -281,8 +281,19 @@ fn timeline_rows() -> Vec<Row> {
         row("knockout-search", 180, 900, |index| What::Run(RunStatus::ALL[(index % 6) as usize])),
         row("daily-briefing", 480, 20, ok),
         row(NASTY, 360, 3_000, |_| What::Run(RunStatus::Canceled)),
-        Row { key: "single-run-sample".to_owned(), href: "/jobs/y".to_owned(), paused: false, events: Vec::new() },
+        Row {
+            key: "single-run-sample".to_owned(),
+            href: "/jobs/y".to_owned(),
+            paused: false,
+            events: Vec::new(),
+            gaps: vec![hatch("02:10", "03:40", "single-run-sample · 90 slots without a run: coalesced")],
+        },
     ]
+}
+
+fn hatch(from: &str, until: &str, title: &str) -> Hatch {
+    let at = |time: &str| at(&format!("2026-11-15T{time}:00Z"));
+    Hatch { from: at(from), until: at(until), title: title.to_owned() }
 }
 
 fn with_day<T>(rows: &[Row], look: impl Fn(&Timeline<'_>) -> T) -> T {
@@ -295,7 +306,9 @@ fn with_day<T>(rows: &[Row], look: impl Fn(&Timeline<'_>) -> T) -> T {
         Load { from: start, to: end, runs: 2 + dice.below(9) * u64::from(index % 12 < 7), predicted: start > now }
     };
     let load: Vec<Load> = (0..96).map(piece).collect();
-    look(&Timeline { id: "t-day", zone: &zone, from, to, now, rows, load: &load, runs_of: &runs_of })
+    let outages = [hatch("05:00", "05:40", "Nothing ran: 40 slots of 3 jobs passed.")];
+    let (load, runs_of) = (&load, &runs_of);
+    look(&Timeline { id: "t-day", zone: &zone, from, to, now, rows, load, outages: &outages, runs_of })
 }
 
 fn day_timeline() -> String {
@@ -315,9 +328,11 @@ fn autumn() -> String {
         href: "/jobs/hourly".to_owned(),
         paused: false,
         events: (0..12).map(event).collect(),
+        gaps: Vec::new(),
     }];
     let runs_of = |_: &Row, _: Timestamp, _: Timestamp| String::new();
-    timeline(&Timeline { id: "t-dst", zone: &zone, from, to, now: to, rows: &rows, load: &[], runs_of: &runs_of })
+    let (rows, runs_of) = (&rows, &runs_of);
+    timeline(&Timeline { id: "t-dst", zone: &zone, from, to, now: to, rows, load: &[], outages: &[], runs_of })
 }
 
 fn tables() -> String {

@@ -12,7 +12,7 @@ fn event(what: What, from: &str, seconds: Option<i64>) -> Event {
 }
 
 fn row(key: &str, events: Vec<Event>) -> Row {
-    Row { key: key.to_owned(), href: format!("/jobs/{key}"), paused: false, events }
+    Row { key: key.to_owned(), href: format!("/jobs/{key}"), paused: false, events, gaps: Vec::new() }
 }
 
 /// A whole day in UTC, around noon.
@@ -20,7 +20,7 @@ fn with<T>(rows: &[Row], load: &[Load], look: impl FnOnce(&Timeline<'_>) -> T) -
     let zone = Zone::utc();
     let runs_of = |row: &Row, from: Timestamp, to: Timestamp| format!("/runs?job={}&from={from}&to={to}", row.key);
     let (from, to, now) = (at("2026-11-15T00:00:00Z"), at("2026-11-16T00:00:00Z"), at("2026-11-15T12:00:00Z"));
-    look(&Timeline { id: "t", zone: &zone, from, to, now, rows, load, runs_of: &runs_of })
+    look(&Timeline { id: "t", zone: &zone, from, to, now, rows, load, outages: &[], runs_of: &runs_of })
 }
 
 fn drawn(rows: &[Row]) -> String {
@@ -122,7 +122,8 @@ fn the_axis_follows_the_clocks_of_the_zone() {
     let (from, to) = (at("2026-10-24T22:00:00Z"), at("2026-10-25T10:00:00Z"));
     let runs_of = |_: &Row, _: Timestamp, _: Timestamp| String::new();
     let rows = [row("a", Vec::new())];
-    let input = Timeline { id: "t", zone: &zone, from, to, now: to, rows: &rows, load: &[], runs_of: &runs_of };
+    let input =
+        Timeline { id: "t", zone: &zone, from, to, now: to, rows: &rows, load: &[], outages: &[], runs_of: &runs_of };
     let drawn = timeline(&input);
     assert!(drawn.contains(">02:00 +02</text>") && drawn.contains(">02:00 +01</text>"), "{drawn}");
     assert!(drawn.contains("The clocks change from UTC+02 to UTC+01"), "{drawn}");
@@ -217,4 +218,37 @@ fn no_number_lies_over_another() {
     assert!(!chips.is_empty(), "{drawn}");
     chips.sort_by(|a, b| a.0.total_cmp(&b.0));
     assert!(chips.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0 + 0.2), "{chips:?}");
+}
+
+#[test]
+fn gaps_and_outages_are_hatched_and_say_why() {
+    let hatch = |from: &str, until: &str, title: &str| {
+        let title = title.to_owned();
+        Hatch { from: at(from), until: at(until), title }
+    };
+    let mut gapped = row("a", Vec::new());
+    gapped.gaps = vec![
+        hatch("2026-11-15T06:00:00Z", "2026-11-15T12:00:00Z", "a · 9 slots without a run: missed"),
+        hatch("2026-11-15T18:00:00Z", "2026-11-15T18:00:00Z", "a · 1 slot without a run: frozen"),
+        hatch("2026-11-14T18:00:00Z", "2026-11-14T19:00:00Z", "yesterday"),
+    ];
+    let outages = [hatch("2026-11-14T23:00:00Z", "2026-11-15T06:00:00Z", "Nothing ran: 3 slots of 1 jobs passed.")];
+    let rows = [gapped];
+    let drawn = with(&rows, &[], |input| timeline(&Timeline { outages: &outages, rows: &rows, ..copy(input) }));
+    let rect = |title: &str, class: &str, place: &str| {
+        let rect = format!("<title>{title}</title><rect class=\"{class}\" fill=\"url(#t-idle)\" {place}");
+        assert!(drawn.contains(&rect), "{rect}: {drawn}");
+    };
+    rect("a · 9 slots without a run: missed", "c-gap", "x=\"454.5\" y=\"33\" width=\"244.5\" height=\"20\"/>");
+    rect("a · 1 slot without a run: frozen", "c-gap", "x=\"943.5\" y=\"33\" width=\"2\" height=\"20\"/>");
+    let whole = "x=\"210\" y=\"30\" width=\"244.5\" height=\"26\"/>";
+    rect("Nothing ran: 3 slots of 1 jobs passed.", "c-outage", whole);
+    assert!(!drawn.contains("yesterday") && drawn.matches("<pattern id=\"t-idle\"").count() == 1, "{drawn}");
+    assert!(drawn.contains("planned. Nothing ran: 3 slots of 1 jobs passed."), "also in words: {drawn}");
+    let plain = with(&[row("a", Vec::new())], &[], timeline);
+    assert!(!plain.contains("t-idle"), "{plain}");
+}
+
+fn copy<'a>(input: &Timeline<'a>) -> Timeline<'a> {
+    Timeline { ..*input }
 }

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::for_org::{self, OrgAction};
 use super::{Moment, Refusal, Subject, correctable, expect_operator, typed};
@@ -16,6 +17,15 @@ use crate::{Frame, Section};
 use everbell::RunStatus;
 use everbell_http::problem::Problem;
 use everbell_wire as wire;
+use everbell_wire::form::{Field, Kind, optional};
+
+/// The org, and the range that the form begins with.
+pub(crate) const QUERY: &[Field] = &[
+    for_org::QUERY[0],
+    for_org::QUERY[1],
+    optional("from", Kind::Time, "The start of the range; with `to`, the form begins with it."),
+    optional("to", Kind::Time, "The end of the range."),
+];
 
 const ROUTE: &str = "/jobs/{jobId}/backfills";
 const FIELDS: [&str; 4] = ["from", "to", "parallel", "reason"];
@@ -92,7 +102,12 @@ async fn form(
     problem: Option<&Problem>,
 ) -> Result<UiResponse, Problem> {
     let (mut from, mut to) = (typed(request, "from"), typed(request, "to"));
-    if request.sent.is_empty() {
+    if request.sent.is_empty() && request.query.get("from").is_some() {
+        // Linked to with a range, such as that of an outage.
+        let linked = |name: &str| request.query.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let wall = |text: String| subject.read(&text).map_or(text, |at| subject.wall(at));
+        (from, to) = (wall(linked("from")), wall(linked("to")));
+    } else if request.sent.is_empty() {
         let minute = |at: Timestamp| Timestamp::from_second(at.as_second().div_euclid(60) * 60).unwrap_or(at);
         from = subject.wall(minute(request.now.checked_sub(DEFAULT_RANGE).unwrap_or(request.now)));
         to = subject.wall(minute(request.now));

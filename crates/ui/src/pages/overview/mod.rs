@@ -2,6 +2,7 @@
 
 pub(crate) mod attention;
 mod charts;
+mod outage;
 mod read;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::attention::group_failures;
 use self::charts::{Day, Tile};
+use self::outage::OutageCard;
 use self::read::{History, MAX_LISTED_CONCERNS, OverviewData};
 use crate::chart::{Gauge, gauge};
 use crate::clock::Clock;
@@ -27,6 +29,8 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 #[template(path = "overview.html")]
 struct Overview {
     freezes: Vec<FreezeLine>,
+    /// The last outage, if it ended lately.
+    outage: Option<OutageCard>,
     frame: Frame,
     tiles: Vec<Tile>,
     /// `None` if the role may not read runs.
@@ -109,6 +113,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         freezes: freezes.into_iter().map(|freeze| freeze_line(freeze, &clock)).collect(),
+        outage: outage::card(&request, &clock).await?,
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
         none_yet: frame.nav_counts.as_ref().is_some_and(|nav_counts| nav_counts.jobs == 0),

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use everbell::{JobRow, JobStatus};
+use everbell_core::outage::{Absence, Outage};
 use everbell_core::store::{RecentRuns, RunSummary};
 use everbell_core::{Gap, GapReason, JobId, RunStatus, Scope, Spec};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Window;
-use crate::chart::{Event, Load, Row, What};
+use crate::chart::{Event, Hatch, Load, Row, What, period};
 use crate::markup::url_part;
 use crate::pages::overview::attention::Usual;
 
@@ -62,7 +63,27 @@ fn row(job: &JobRow, runs: &[&RunSummary], gaps: &[(JobId, Gap)], window: &Windo
         href: format!("/jobs/{}", url_part(definition.key.as_str())),
         paused: job.job.state.status == JobStatus::Paused,
         events: past.chain(missed).chain(coming(job, usual, window)).collect(),
+        gaps: gaps.iter().filter(|(id, _)| *id == definition.id).map(|(_, gap)| hatch(job, gap, window)).collect(),
     }
+}
+
+/// A gap as a hatched time, with what there is to say about it.
+fn hatch(job: &JobRow, gap: &Gap, window: &Window) -> Hatch {
+    let slots = if gap.slots == 1 { "1 slot".to_owned() } else { format!("{} slots", gap.slots) };
+    let when = period(gap.first_slot_at, gap.last_slot_at, &window.zone);
+    let title = format!("{} · {when} · {slots} without a run: {}", job.job.definition.key, gap.reason);
+    Hatch { from: gap.first_slot_at, until: gap.last_slot_at, title }
+}
+
+/// Outages as hatched times.
+pub(super) fn outages(outages: &[Outage], window: &Window) -> Vec<Hatch> {
+    let hatch = |outage: &Outage| {
+        let Absence { from, until } = outage.absence;
+        let (jobs, slots) = (outage.jobs.len(), outage.slots());
+        let when = period(from, until, &window.zone);
+        Hatch { from, until, title: format!("Nothing ran, {when}: {slots} slots of {jobs} jobs passed.") }
+    };
+    outages.iter().map(hatch).collect()
 }
 
 /// The slots of a gap that are in the window.
@@ -143,6 +164,8 @@ fn steps(event: &Event, window: &Window) -> Vec<(Timestamp, i64)> {
 
 #[cfg(test)]
 mod tests {
+    use everbell_core::Zone;
+
     use super::*;
 
     fn at(minute: i64) -> Timestamp {
@@ -155,9 +178,9 @@ mod tests {
 
     #[test]
     fn only_what_runs_at_the_same_time_counts_together() {
-        let window = Window { from: at(0), to: at(LOAD_PIECES), now: at(50) };
+        let window = Window { from: at(0), to: at(LOAD_PIECES), now: at(50), zone: Zone::utc() };
         let events = vec![run(0, 10), run(10, 20), run(15, 30), Event { what: What::Missed, ..run(15, 16) }];
-        let row = Row { key: "a".to_owned(), href: String::new(), paused: false, events };
+        let row = Row { key: "a".to_owned(), href: String::new(), paused: false, events, gaps: Vec::new() };
         let load = load(&[row], &window);
         let runs = |minute: usize| load[minute].runs;
         assert_eq!((runs(5), runs(10), runs(16), runs(25), runs(40)), (1, 1, 2, 1, 0));

@@ -4,8 +4,9 @@ mod events;
 
 use askama::Template;
 use everbell::{JobRow, JobStatus};
+use everbell_core::outage::Outage;
 use everbell_core::store::{GapFilter, JobSort, PageRequest, RecentRuns, RunSummary};
-use everbell_core::{Gap, JobId};
+use everbell_core::{Gap, JobId, Zone};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::chart::{self, Timeline};
@@ -65,6 +66,8 @@ pub(crate) struct Window {
     pub(crate) from: Timestamp,
     pub(crate) to: Timestamp,
     pub(crate) now: Timestamp,
+    /// The zone of times in words.
+    pub(crate) zone: Zone,
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
@@ -79,21 +82,23 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         from: middle.checked_sub(half).map_err(far)?,
         to: middle.checked_add(half).map_err(far)?,
         now: request.now,
+        zone: request.clock().zone(None),
     };
     let mut filter = filter(&api_request, &form)?;
     filter.status = vec![JobStatus::Active, JobStatus::Paused];
     filter.sort = JobSort::NextRunAt;
     let after = page::from_query(&api_request)?.after;
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_ROWS, after }).await?;
-    let (summaries, gaps, frame) = tokio::join!(
+    let (summaries, gaps, outages, frame) = tokio::join!(
         summaries(&request, &page.items, &window),
         gaps(&request, &window),
+        outages(&request, &window),
         request.frame(Section::Timeline, "Timeline"),
     );
-    let (summaries, gaps) = (summaries?, gaps?);
+    let (summaries, gaps, outages) = (summaries?, gaps?, outages?);
     let drawn = events::rows(&page.items, &summaries, &gaps, &window);
     let links = Links::new("/timeline", &request.query);
-    let zone = request.clock().zone(None);
+    let (zone, outages) = (window.zone.clone(), events::outages(&outages, &window));
     let runs_of = |row: &chart::Row, from: Timestamp, to: Timestamp| {
         let time = |at: Timestamp| url_part(&at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
         format!("/runs?jobKey={}&from={}&to={}", url_part(&row.key), time(from), time(to))
@@ -107,6 +112,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         now: request.now,
         rows: &drawn.rows,
         load: &load,
+        outages: &outages,
         runs_of: &runs_of,
     };
     let moved = |by: SignedDuration| links.with("around", &middle.saturating_add(by).unwrap_or(middle).to_string());
@@ -150,4 +156,11 @@ async fn gaps(request: &UiRequest, window: &Window) -> Result<Vec<(JobId, Gap)>,
     let filter = GapFilter { from: Some(window.from), to: Some(window.to), ..GapFilter::default() };
     let page = request.runs().gaps(&filter, &PageRequest { limit: MAX_GAPS, after: None }).await?;
     Ok(page.items.into_iter().map(|(job, _, gap)| (job, gap)).collect())
+}
+
+async fn outages(request: &UiRequest, window: &Window) -> Result<Vec<Outage>, Problem> {
+    if !request.may_read_runs() {
+        return Ok(Vec::new());
+    }
+    Ok(request.app.bell.reports().outages(Some(window.from), Some(window.to)).await?)
 }

@@ -1,0 +1,266 @@
+//! [`Reports`]: what happened to all jobs together, and what comes next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use everbell_core::freeze::Freeze;
+use everbell_core::outage::{Absence, Outage, merge_absences};
+use everbell_core::store::{
+    Bucket, GapCount, JobFilter, JobRef, JobRow, JobSort, MAX_ABSENCES, MAX_ORG_FIRES, Page, PageRequest, RunHistogram,
+    StoreError, StoreResult,
+};
+use everbell_core::{JobId, JobKey, JobStatus, OrgId, Scope};
+use jiff::Timestamp;
+
+use super::backfill::BackfillReport;
+use super::explain::upcoming;
+use super::{Context, Jobs};
+
+/// The most jobs that are looked at for fires from a later time on.
+const MAX_JOBS: usize = 10_000;
+/// The number of jobs in one read.
+const PAGE_ROWS: u32 = 1_000;
+/// The most absences that are looked at for the latest outage.
+const MAX_LATEST: u32 = 5;
+/// The most fires that are listed at once.
+pub const MAX_NEXT_FIRES: usize = 1_000;
+
+/// Reports over all jobs: `bell.reports().outages(None, None).await?`.
+#[derive(Clone, Debug)]
+pub struct Reports {
+    context: Context,
+}
+
+/// Which fires are listed.
+#[derive(Clone, Debug)]
+pub struct NextRequest {
+    /// Only fires at or after this time; now if absent.
+    pub from: Option<Timestamp>,
+    /// Only fires before this time.
+    pub until: Option<Timestamp>,
+    /// Only jobs with this label, of any value if that is absent.
+    pub label: Option<(String, Option<String>)>,
+    /// How many fires at most, up to 1,000.
+    pub limit: usize,
+}
+
+/// A fire to come.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NextFire {
+    /// When.
+    pub at: Timestamp,
+    /// The job.
+    pub job: Arc<JobRow>,
+    /// The first of the orgs that it fires for, and how many there are, for a job with scope `per_org`.
+    pub orgs: Option<(OrgId, u64)>,
+    /// The freeze that keeps it from firing. A one-time job waits until its end.
+    pub frozen: Option<Freeze>,
+}
+
+/// Fires to come, the earliest first.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NextFires {
+    /// The fires.
+    pub fires: Vec<NextFire>,
+    /// Whether there are more.
+    pub more: bool,
+    /// Whether every job was looked at.
+    pub complete: bool,
+}
+
+/// Runs and gaps of a window, counted.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClusterStats {
+    /// The runs.
+    pub runs: Bucket,
+    /// The gaps, by reason.
+    pub gaps: Vec<GapCount>,
+    /// The absences of all instances that end in the window or later.
+    pub absences: Vec<Absence>,
+}
+
+impl Reports {
+    pub(crate) fn new(context: Context) -> Reports {
+        Reports { context }
+    }
+
+    /// Lists the outages that end at or after `from` and begin before `to`, the latest first, at most 100: times in which no
+    /// instance scheduled anything, and what became of the slots in them. An outage in which no job had a slot is listed
+    /// too, without jobs.
+    pub async fn outages(&self, from: Option<Timestamp>, to: Option<Timestamp>) -> StoreResult<Vec<Outage>> {
+        let store = &self.context.parts.store;
+        let mut outages = Vec::new();
+        for absence in merge_absences(store.absences(from, to, MAX_ABSENCES).await?).into_iter().rev() {
+            let late = store.late_slots(&absence).await?;
+            outages.push(Outage::new(absence, &late));
+        }
+        Ok(outages)
+    }
+
+    /// Returns the latest outage that ended at or after this time and in which jobs had slots.
+    pub async fn latest_outage(&self, since: Timestamp) -> StoreResult<Option<Outage>> {
+        let store = &self.context.parts.store;
+        let absences = store.absences(Some(since), None, MAX_LATEST).await?;
+        for absence in merge_absences(absences).into_iter().rev() {
+            let outage = Outage::new(absence, &store.late_slots(&absence).await?);
+            if !outage.jobs.is_empty() {
+                return Ok(Some(outage));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the keys of these jobs. One that does not exist any more is left out.
+    pub async fn job_keys(&self, jobs: impl IntoIterator<Item = JobId>) -> StoreResult<BTreeMap<JobId, JobKey>> {
+        let mut ids: Vec<JobId> = jobs.into_iter().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(self.context.parts.store.job_keys(&ids).await?.into_iter().collect())
+    }
+
+    /// Counts the runs and gaps of `[from, to)`.
+    pub async fn stats(&self, from: Timestamp, to: Timestamp) -> StoreResult<ClusterStats> {
+        let store = &self.context.parts.store;
+        let histogram = RunHistogram::new(vec![from, to])?.with_times();
+        let buckets = store.count_runs_by_time(&histogram).await?;
+        Ok(ClusterStats {
+            runs: Bucket::sum(&buckets).unwrap_or_else(|| Bucket::new(from, to)),
+            gaps: store.count_gaps(from, to).await?,
+            absences: merge_absences(store.absences(Some(from), Some(to), MAX_ABSENCES).await?),
+        })
+    }
+
+    /// Lists the backfills of all jobs, newest first, with their progress, a page at a time.
+    pub async fn backfills(&self, page: &PageRequest) -> StoreResult<Page<(JobKey, BackfillReport)>> {
+        let entries = self.context.parts.store.list_backfill_entries(page).await?;
+        let org_updates = self.context.parts.store.list_org_updates().await?;
+        let jobs = Jobs::new(self.context.clone());
+        let mut items = Vec::new();
+        for entry in entries.items {
+            let key = entry.object.strip_prefix("job:").and_then(|key| JobKey::new(key).ok());
+            let Some(key) = key else { continue };
+            items.extend(jobs.backfill_report(&key, entry, &org_updates).await?.map(|report| (key, report)));
+        }
+        Ok(Page { items, next: entries.next, unreadable: entries.unreadable })
+    }
+
+    /// Lists the next fires of all active jobs, the earliest first, if nothing changes. A job with scope `per_org` is listed
+    /// with the next fire of each org, and not with later ones.
+    pub async fn next(&self, request: &NextRequest) -> StoreResult<NextFires> {
+        let now = self.context.now();
+        let from = request.from.map_or(now, |from| from.max(now));
+        let until = request.until.unwrap_or(everbell_core::LATEST);
+        let limit = request.limit.clamp(1, MAX_NEXT_FIRES);
+        let freezes = self.context.parts.store.freezes(now).await?;
+        let (jobs, complete) = self.candidates(request, from > now, limit).await?;
+        let mut fires = Vec::new();
+        for job in jobs {
+            own_fires(&job, (now, from, until), limit, &mut fires);
+        }
+        let is_due_too = if from > now { from } else { everbell_core::EARLIEST };
+        fires.extend(self.fires_of_orgs(request, (is_due_too, until)).await?);
+        fires.sort_by(|a, b| (a.at, a.job.key()).cmp(&(b.at, b.job.key())));
+        let more = fires.len() > limit;
+        fires.truncate(limit);
+        for fire in &mut fires {
+            fire.at = fire.at.max(now);
+            fire.frozen = freeze_at(&freezes, &fire.job, fire.at).cloned();
+        }
+        Ok(NextFires { fires, more, complete })
+    }
+
+    /// The jobs that may have a fire among the first ones: those that fire first or, from a later time on, all of them.
+    async fn candidates(
+        &self,
+        request: &NextRequest,
+        later: bool,
+        limit: usize,
+    ) -> StoreResult<(Vec<Arc<JobRow>>, bool)> {
+        let filter = JobFilter {
+            status: vec![JobStatus::Active],
+            label: request.label.clone(),
+            sort: if later { JobSort::Key } else { JobSort::NextRunAt },
+            ..JobFilter::default()
+        };
+        let most = if later { MAX_JOBS } else { limit + 1 };
+        let (mut rows, mut after) = (Vec::new(), None);
+        loop {
+            let page = PageRequest { limit: PAGE_ROWS.min((most - rows.len()).max(1) as u32), after };
+            let page = self.context.parts.store.list_jobs(&filter, &page).await?;
+            rows.extend(page.items.into_iter().map(Arc::new));
+            after = page.next;
+            if after.is_none() || rows.len() >= most {
+                break;
+            }
+        }
+        // Jobs that were not read fire later than those that were.
+        Ok((rows, !later || after.is_none()))
+    }
+
+    async fn fires_of_orgs(
+        &self,
+        request: &NextRequest,
+        (from, until): (Timestamp, Timestamp),
+    ) -> StoreResult<Vec<NextFire>> {
+        let store = &self.context.parts.store;
+        let mut jobs: BTreeMap<JobId, Option<Arc<JobRow>>> = BTreeMap::new();
+        let mut fires = Vec::new();
+        for group in store.org_fires(from, until, MAX_ORG_FIRES).await? {
+            let job = if let Some(known) = jobs.get(&group.job) {
+                known.clone()
+            } else {
+                let row = match store.get_job(&JobRef::Id(group.job)).await {
+                    Ok(row) => Some(Arc::new(row)).filter(|row| is_wanted(row, request)),
+                    // Retired and purged, or unreadable, since its timers were read.
+                    Err(StoreError::NotFound { .. } | StoreError::Corrupt { .. }) => None,
+                    Err(error) => return Err(error),
+                };
+                jobs.insert(group.job, row.clone());
+                row
+            };
+            let orgs = Some((group.first_org, group.orgs));
+            fires.extend(job.map(|job| NextFire { at: group.at, job, orgs, frozen: None }));
+        }
+        Ok(fires)
+    }
+}
+
+/// Adds the fires of a job that are among the first `limit` ones and one more.
+fn own_fires(
+    job: &Arc<JobRow>,
+    (now, from, until): (Timestamp, Timestamp, Timestamp),
+    limit: usize,
+    fires: &mut Vec<NextFire>,
+) {
+    let definition = &job.job.definition;
+    let (Ok(spec), Scope::Global) = (&definition.spec, definition.scope) else { return };
+    let own = upcoming(job, spec, job.timer.as_ref(), (now, from));
+    // Later than as many others, it cannot be among the first.
+    let bound = if fires.len() > limit { fires[limit].at } else { Timestamp::MAX };
+    let own = own.take_while(|at| *at < until && *at <= bound).take(limit + 1);
+    let before = fires.len();
+    fires.extend(own.map(|at| NextFire { at, job: Arc::clone(job), orgs: None, frozen: None }));
+    if fires.len() > before {
+        fires.sort_by_key(|fire| fire.at);
+        fires.truncate(limit + 1);
+    }
+}
+
+fn is_wanted(row: &JobRow, request: &NextRequest) -> bool {
+    let labels = &row.job.definition.labels;
+    row.status() == JobStatus::Active
+        && request.label.as_ref().is_none_or(|(name, value)| {
+            labels.get(name).is_some_and(|own| value.as_ref().is_none_or(|value| own == value))
+        })
+}
+
+/// Returns the freeze that keeps a job from firing at this time: the one that lasts longest.
+pub fn freeze_at<'a>(freezes: &'a [Freeze], job: &JobRow, at: Timestamp) -> Option<&'a Freeze> {
+    let applies = |freeze: &&Freeze| {
+        freeze.applies_to(&job.job.definition) && freeze.span().is_some_and(|span| span.contains(at))
+    };
+    freezes.iter().filter(applies).max_by_key(|freeze| freeze.ends_at)
+}

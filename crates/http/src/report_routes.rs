@@ -1,0 +1,30 @@
+//! Routes of reports over all jobs: a part of the table in `lib.rs`.
+
+use axum::http::Method;
+use everbell_wire as wire;
+
+use super::access::Role::Viewer;
+use super::api::reports;
+use super::route::Access::{Role, RunHistory};
+use super::route::{Route, route};
+
+/// What happened to all jobs, and what comes next.
+#[rustfmt::skip]
+pub(super) fn report_routes() -> Vec<Route> {
+    let get = Method::GET;
+    vec![
+        route(get.clone(), "/gaps", RunHistory, reports::gaps).does("listAllGaps", "List the slots of all jobs that have no run").query(reports::GAPS)
+            .details("Those with the latest first slot come first.")
+            .returns_page::<wire::Gap>("A page of gaps"),
+        route(get.clone(), "/outages", RunHistory, reports::outages).does("listOutages", "List times in which no instance scheduled anything").query(reports::OUTAGES)
+            .details("The latest first, at most 100, with the jobs whose slots passed and what catch-up did. An outage begins with the last heartbeat of the last instance and ends with the first heartbeat of the next one. It takes at least 20 seconds.")
+            .returns_items::<wire::Outage>("The outages"),
+        route(get.clone(), "/next", Role(Viewer), reports::next).does("listNextFiresOfAll", "List the next times at which jobs fire").query(reports::NEXT)
+            .details("Fires on days that a calendar excludes are left out, those in a freeze are marked. A job with scope `per_org` is listed with the next fire of each org, and orgs that fire at the same time are one item.")
+            .returns::<wire::NextFires>(200, "The next times"),
+        route(get.clone(), "/backfills", RunHistory, reports::backfills).does("listAllBackfills", "List the backfills of all jobs, newest first").query(reports::BACKFILLS)
+            .returns_page::<wire::BackfillReport>("A page of backfills and their progress"),
+        route(get, "/stats", RunHistory, reports::stats).does("getStats", "Show statistics of all jobs").query(reports::STATS)
+            .returns::<wire::ClusterStats>(200, "Counts of runs and gaps, and lags"),
+    ]
+}

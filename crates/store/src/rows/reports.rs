@@ -1,0 +1,105 @@
+//! Rows about all jobs together: absences of instances, late slots, counted gaps, fires of orgs.
+
+use everbell_core::outage::{Absence, LateOutcome, LateSlots};
+use everbell_core::store::{GapCount, MAX_ABSENCES, MAX_ORG_FIRES, OrgFires, StoreResult};
+use everbell_core::{GapReason, Invalid, JobId, JobKey, OrgId};
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{corrupt, count, word};
+use crate::micros::Micros;
+
+/// A row of `absences`.
+#[derive(Clone, Copy, Debug, FromRow)]
+pub(crate) struct AbsenceColumns {
+    pub(crate) from_at: Micros,
+    pub(crate) until_at: Micros,
+}
+
+impl AbsenceColumns {
+    pub(crate) fn read(self) -> Absence {
+        Absence { from: self.from_at.into(), until: self.until_at.into() }
+    }
+}
+
+/// Slots of a job with one outcome.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct LateSlotsColumns {
+    pub(crate) job_key: String,
+    pub(crate) outcome: String,
+    pub(crate) slots: i64,
+    pub(crate) first_slot_at: Micros,
+    pub(crate) last_slot_at: Micros,
+}
+
+impl LateSlotsColumns {
+    pub(crate) fn read(self) -> StoreResult<LateSlots> {
+        let read = || -> Result<_, Invalid> {
+            Ok(LateSlots {
+                job_key: JobKey::new(&self.job_key)?,
+                outcome: word(LateOutcome::ALL, LateOutcome::as_str, &self.outcome)?,
+                slots: count(self.slots),
+                first_slot_at: self.first_slot_at.into(),
+                last_slot_at: self.last_slot_at.into(),
+            })
+        };
+        read().map_err(|why| corrupt("jobs", &self.job_key, why))
+    }
+}
+
+/// The gaps of a reason.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct GapCountColumns {
+    pub(crate) reason: String,
+    pub(crate) gaps: i64,
+    pub(crate) slots: i64,
+}
+
+/// Those that can be read, in the order of the words.
+pub(crate) fn gap_counts(mut rows: Vec<GapCountColumns>) -> Vec<GapCount> {
+    rows.sort_by(|a, b| a.reason.cmp(&b.reason));
+    let read = |row: &GapCountColumns| {
+        let reason = GapReason::from_word(&row.reason)?;
+        Some(GapCount { reason, gaps: count(row.gaps), slots: count(row.slots) })
+    };
+    rows.iter().filter_map(read).collect()
+}
+
+/// Timers of orgs that fire at the same time for the same job.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct OrgFiresColumns {
+    pub(crate) job_id: Uuid,
+    pub(crate) next_run_at: Micros,
+    pub(crate) first_org: String,
+    pub(crate) orgs: i64,
+}
+
+impl OrgFiresColumns {
+    pub(crate) fn read(self) -> StoreResult<OrgFires> {
+        let first_org = OrgId::new(&self.first_org).map_err(|why| corrupt("timers", self.job_id, why))?;
+        let job = JobId::from_uuid(self.job_id);
+        Ok(OrgFires { job, at: self.next_run_at.into(), first_org, orgs: count(self.orgs) })
+    }
+}
+
+/// The key of a job.
+pub(crate) fn job_key((id, key): (Uuid, String)) -> StoreResult<(JobId, JobKey)> {
+    Ok((JobId::from_uuid(id), JobKey::new(&key).map_err(|why| corrupt("jobs", id, why))?))
+}
+
+/// Refuses a limit of a list of absences that is too low or too high.
+pub(crate) fn check_absences(limit: u32) -> StoreResult<()> {
+    check(limit, MAX_ABSENCES)
+}
+
+/// Refuses a limit of a list of fires that is too low or too high.
+pub(crate) fn check_org_fires(limit: u32) -> StoreResult<()> {
+    check(limit, MAX_ORG_FIRES)
+}
+
+fn check(limit: u32, most: u32) -> StoreResult<()> {
+    if (1..=most).contains(&limit) {
+        return Ok(());
+    }
+    Err(Invalid::new("limit", format!("must be from 1 to {most}, not {limit}")).into())
+}

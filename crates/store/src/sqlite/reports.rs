@@ -1,0 +1,99 @@
+//! Reports over all jobs, and absences of instances.
+
+use async_trait::async_trait;
+use everbell_core::outage::{Absence, LateSlots};
+use everbell_core::store::{
+    AuditEntry, Cursor, GapCount, MAX_LATE_SLOTS, OrgFires, Page, PageRequest, ReportStore, StoreResult,
+};
+use everbell_core::{JobId, JobKey, RunId};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::{SqliteStore, batch};
+use crate::micros::Micros;
+use crate::rows::reports::{
+    AbsenceColumns, GapCountColumns, LateSlotsColumns, OrgFiresColumns, check_absences, check_org_fires, gap_counts,
+    job_key,
+};
+use crate::rows::{AuditColumns, check_limit, cursor_time, page_of, readable};
+
+#[async_trait]
+impl ReportStore for SqliteStore {
+    async fn last_departure(&self) -> StoreResult<Option<Timestamp>> {
+        let mut held = self.reader("reading heartbeats").await?;
+        let mut tx = held.begin().await?;
+        let row: Option<(Micros,)> = tx.first(sqlx::query(include_str!("sql/last_departure.sql"))).await?;
+        Ok(row.map(|(at,)| at.into()))
+    }
+
+    async fn add_absence(&self, absence: &Absence) -> StoreResult<()> {
+        let query = sqlx::query(include_str!("sql/add_absence.sql"));
+        let query = query.bind(Micros::from(absence.from)).bind(Micros::from(absence.until));
+        self.write("writing an absence", query).await.map(drop)
+    }
+
+    async fn absences(&self, from: Option<Timestamp>, to: Option<Timestamp>, limit: u32) -> StoreResult<Vec<Absence>> {
+        check_absences(limit)?;
+        let query = sqlx::query(include_str!("sql/absences.sql"));
+        let query = query.bind(from.map(Micros::from)).bind(to.map(Micros::from)).bind(limit);
+        let mut held = self.reader("reading absences").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<AbsenceColumns> = tx.all(query).await?;
+        Ok(rows.into_iter().map(AbsenceColumns::read).collect())
+    }
+
+    async fn late_slots(&self, absence: &Absence) -> StoreResult<Vec<LateSlots>> {
+        let (first, end) = (absence.slots_from(), absence.until);
+        let query = sqlx::query(include_str!("sql/late_slots.sql"))
+            .bind(Micros::from(first))
+            .bind(Micros::from(end))
+            .bind(Micros::from(absence.decided_from()))
+            .bind(RunId::first_at(first).as_uuid())
+            .bind(RunId::first_from(end).as_uuid())
+            .bind(MAX_LATE_SLOTS);
+        let mut held = self.reader("counting late slots").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<LateSlotsColumns> = tx.all(query).await?;
+        Ok(readable(rows, |row| row.job_key.clone(), LateSlotsColumns::read).0)
+    }
+
+    async fn count_gaps(&self, from: Timestamp, to: Timestamp) -> StoreResult<Vec<GapCount>> {
+        let query = sqlx::query(include_str!("sql/count_gaps.sql")).bind(Micros::from(from)).bind(Micros::from(to));
+        let mut held = self.reader("counting gaps").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<GapCountColumns> = tx.all(query).await?;
+        Ok(gap_counts(rows))
+    }
+
+    async fn org_fires(&self, from: Timestamp, to: Timestamp, limit: u32) -> StoreResult<Vec<OrgFires>> {
+        check_org_fires(limit)?;
+        let query = sqlx::query(include_str!("sql/org_fires.sql"));
+        let query = query.bind(Micros::from(from)).bind(Micros::from(to)).bind(limit);
+        let mut held = self.reader("listing fires of orgs").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<OrgFiresColumns> = tx.all(query).await?;
+        Ok(readable(rows, |row| row.job_id, OrgFiresColumns::read).0)
+    }
+
+    async fn job_keys(&self, jobs: &[JobId]) -> StoreResult<Vec<(JobId, JobKey)>> {
+        let ids = batch::ids(jobs.iter().map(JobId::as_uuid));
+        let mut held = self.reader("reading keys of jobs").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<(Uuid, String)> = tx.all(sqlx::query(include_str!("sql/job_keys.sql")).bind(ids)).await?;
+        Ok(readable(rows, |(id, _)| *id, job_key).0)
+    }
+
+    async fn list_backfill_entries(&self, page: &PageRequest) -> StoreResult<Page<AuditEntry>> {
+        check_limit(page.limit)?;
+        let after = page.after.as_ref();
+        let query = sqlx::query(include_str!("sql/list_backfill_entries.sql"))
+            .bind(cursor_time(after)?)
+            .bind(after.map(|cursor| cursor.id))
+            .bind(page.limit + 1);
+        let mut held = self.reader("listing backfills").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<AuditColumns> = tx.all(query).await?;
+        let cursor = |row: &AuditColumns| Cursor { value: row.at.0.to_string(), id: row.id };
+        Ok(page_of(rows, page.limit, cursor, |row| row.id, AuditColumns::read))
+    }
+}

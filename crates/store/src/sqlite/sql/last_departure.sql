@@ -1,0 +1,1 @@
+select heartbeat_at from everbell_departures
