@@ -252,8 +252,15 @@ async fn history_is_limited_and_the_last_run_of_a_job_stays() {
         let limited = report.tables.iter().filter(|table| table.too_old > 0);
         limited.map(|table| (table.name, table.rows, table.too_old)).collect()
     };
-    let expected =
-        [("runs", 4, 1), ("outcomes", 2, 1), ("gaps", 1, 1), ("audit", 1, 1), ("problems", 1, 1), ("deliveries", 1, 1)];
+    let expected = [
+        ("runs", 4, 1),
+        ("outcomes", 2, 1),
+        ("gaps", 1, 1),
+        ("audit", 1, 1),
+        ("problems", 1, 1),
+        ("deliveries", 1, 1),
+        ("absences", 1, 1),
+    ];
     assert_eq!(old(&there), expected);
     assert_eq!(old(&planned), expected);
     let lost = "select count(*) from everbell.timers t where t.last_run_id is not null
