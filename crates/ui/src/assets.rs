@@ -31,6 +31,7 @@ const CODE: &str = concat!(
     include_str!("../assets/ui/js/dialog.js"),
     include_str!("../assets/ui/js/forms.js"),
     include_str!("../assets/ui/js/keys.js"),
+    include_str!("../assets/ui/js/palette.js"),
     include_str!("../assets/ui/js/main.js"),
 );
 
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn scripts_are_small() {
         let bytes: usize = FILES.iter().filter(|(_, kind, _)| *kind == SCRIPT).map(|(.., content)| content.len()).sum();
-        assert!(bytes <= 25_000, "{bytes} bytes of JavaScript");
+        assert!(bytes <= 28_000, "{bytes} bytes of JavaScript");
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) enum Section {
     Targets,
     Audit,
     Settings,
+    /// The search of everything.
+    Find,
     /// Signing in.
     Outside,
 }

@@ -11,7 +11,9 @@ pub(crate) mod badge;
 mod chart;
 pub(crate) mod choices;
 pub(crate) mod clock;
+mod compression;
 mod equivalent;
+mod fragments;
 mod frame;
 mod hours;
 mod links;
@@ -113,6 +115,7 @@ fn frame_pages() -> Vec<Page> {
         page(Method::POST, "/sign-in", Open, pages::sign_in::sign_in).query(pages::sign_in::QUERY),
         post("/sign-out", pages::sign_in::sign_out),
         post("/choices", pages::choices::choose),
+        get("/find", Role(Viewer), pages::find::show).query(pages::find::QUERY),
         get("/ui/events", Access::RunHistory, pages::events::stream),
         get("/ui/{file}", Open, assets::serve),
     ]
@@ -270,9 +273,9 @@ fn admin_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const RESERVED_PATHS: [&str; 18] = [
+pub const RESERVED_PATHS: [&str; 19] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
-    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems",
+    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "find",
 ];
 
 /// The pages of one application.

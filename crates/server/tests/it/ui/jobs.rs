@@ -98,7 +98,7 @@ fn a_list_has_pages() {
 fn a_list_without_jobs_says_what_to_do() {
     let server = Server::start();
     let ana = Visitor::admin(&server);
-    assert_has(&ana.page("/jobs"), &["No scheduled jobs yet", "everbell jobs create"]);
+    assert_has(&ana.page("/jobs"), &["No jobs yet", "everbell jobs create"]);
     let bare = Server::with("[server]\nrole = \"api\"\n");
     assert_has(&Visitor::admin(&bare).page("/jobs"), &["No targets are registered"]);
 }
