@@ -31,7 +31,7 @@ use everbell_http::{User, proxy};
 use everbell_wire::form::{Form, Naming, QueryError, pairs, query};
 
 /// The content security policy: only resources of this server, and no inline scripts.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Answers a request for a page.
@@ -332,6 +332,7 @@ fn render(page: UiResponse, prefix: &Prefix, cookies: &Cookies, delivery: &Deliv
             (Some("text/html; charset=utf-8"), delivery.text(prefix.html(delivery.html(&html))))
         }
         Content::Text(media, text) => (Some(media), delivery.text(text)),
+        Content::Bytes(media, bytes) => (Some(media), (Body::from(bytes), false)),
         Content::Stream(media, body) => (Some(media), (body, false)),
         Content::Redirect { to, flash } => {
             redirect = Some((prefix.address(&to), flash));

@@ -5,6 +5,7 @@ pub(super) mod audit;
 pub(super) mod choices;
 pub(super) mod cluster;
 pub(super) mod events;
+pub(super) mod find;
 pub(super) mod import;
 pub(super) mod job;
 pub(super) mod job_form;

@@ -21,6 +21,7 @@ use self::start_here::StartHere;
 use crate::chart::{Gauge, gauge};
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
+use crate::pages::runs::row::brief_failure;
 use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::problem::Problem;
@@ -65,7 +66,9 @@ struct ProblemLine {
     names: Vec<(String, String)>,
     /// How many more jobs have it.
     more: usize,
+    /// All of the reason, and what is worth a line.
     reason: String,
+    brief: String,
     count: String,
     since: Option<Timestamp>,
     since_text: Option<Markup>,
@@ -81,6 +84,7 @@ impl ProblemLine {
             sign,
             names: vec![(name, href)],
             more: 0,
+            brief: reason.clone(),
             reason,
             count: String::new(),
             since: None,
@@ -222,6 +226,7 @@ fn failing_line(cause: &Cause, clock: &Clock, from: &str) -> ProblemLine {
         None if cause.count == 1 => format!("{paused}the last run failed"),
         None => format!("{paused}failed {} times in a row", cause.count),
     };
+    let brief = cause.reason.as_ref().map(|(_, code, message)| format!("{paused}{}", brief_failure(code, message)));
     let (names, more) = ProblemLine::named(&cause.jobs);
     let runs = cause.reason.as_ref().map(|(target, code, _)| failed_runs(target, code, from));
     let active = single && !cause.paused;
@@ -230,6 +235,7 @@ fn failing_line(cause: &Cause, clock: &Clock, from: &str) -> ProblemLine {
         pause: names.first().filter(|_| active).map(|(_, href)| format!("{href}/pause")),
         names,
         more,
+        brief: brief.unwrap_or_else(|| reason.clone()),
         reason,
         count: match (cause.reason.is_some(), single) {
             (true, true) if cause.count > 1 => format!("{} in a row", cause.count),
@@ -254,6 +260,7 @@ fn recovered_line(group: attention::FailureGroup, clock: &Clock, from: &str) -> 
         sign: ("ok", "Over"),
         names,
         more,
+        brief: brief_failure(&group.code, &group.message),
         reason: format!("{}: {}", group.code, group.message),
         count: counted(group.count as u64, "run"),
         since: None,

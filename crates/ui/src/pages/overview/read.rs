@@ -61,10 +61,10 @@ impl OverviewData {
             JobFilter { scheduled: Some(false), errored: Some(false), ..active() },
             JobFilter { sort: JobSort::NextRunAt, scheduled: Some(true), ..active() },
         );
-        let (named, fires) = (page(MAX_LISTED_CONCERNS), page(MAX_LISTED_FIRES));
+        let (named, fires, many) = (page(MAX_LISTED_CONCERNS), page(MAX_LISTED_FIRES), page(MAX_FAILING));
         let orgs = request.orgs();
         let (failing, errored, unarmed, next, targets, counts, history) = tokio::join!(
-            jobs.list(&failing, &page(MAX_FAILING)),
+            jobs.list(&failing, &many),
             jobs.list(&errored, &named),
             jobs.list(&unarmed, &named),
             jobs.list(&next, &fires),

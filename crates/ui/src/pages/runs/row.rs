@@ -33,7 +33,6 @@ pub(crate) struct Row {
     pub(crate) started: Option<Markup>,
     /// How late it started, if that is worth a word.
     pub(crate) late: Option<String>,
-    pub(crate) finished: Option<Markup>,
     pub(crate) duration: Markup,
     pub(crate) reason: Option<Reason>,
     pub(crate) job: Option<JobName>,
@@ -114,6 +113,8 @@ impl Row {
     pub(crate) fn new(run: &RunRecord, clock: &Clock, zone: Option<&Zone>, hosts: &Hosts) -> Row {
         let beside = |at: Timestamp| clock.beside(at, run.scheduled_at, zone);
         let lag = lag_ms(run);
+        // Its slots are in the past on purpose.
+        let is_backfill = matches!(run.trigger, Trigger::Backfill(_));
         let instance = run.claimed.map(|(_, instance)| instance.to_string());
         Row {
             id: run.id.to_string(),
@@ -123,8 +124,7 @@ impl Row {
             scheduled: clock.at(run.scheduled_at, zone),
             away: clock.away(run.scheduled_at),
             started: run.started_at.map(beside),
-            late: lag.filter(|ms| *ms > LATE_START_MS && run.attempt <= 1).map(|ms| format!("+{} late", took(ms))),
-            finished: run.finished_at.map(beside),
+            late: lag.filter(|ms| *ms > LATE_START_MS && run.attempt <= 1 && !is_backfill).map(|ms| format!("+{} late", took(ms))),
             duration: duration(run, clock),
             reason: Reason::new(run),
             job: JobName::new(run),
@@ -155,7 +155,17 @@ impl Reason {
 
 /// Why a run failed, in short: the code and the message.
 pub(crate) fn failure_text(run: &RunRecord) -> Option<String> {
-    run.failure.as_ref().map(|failure| format!("{}: {}", failure.code.as_str(), in_short(&failure.message)))
+    run.failure.as_ref().map(|failure| brief_failure(failure.code.as_str(), &failure.message))
+}
+
+/// A failure for one line. What a program wrote last comes before the name of the program:
+/// `exit code 2: psql: connection refused`.
+pub(crate) fn brief_failure(code: &str, message: &str) -> String {
+    let ended = message.strip_prefix('`').and_then(|rest| rest.split_once("` ended with the ")).map(|(_, end)| end);
+    match ended.filter(|end| end.starts_with("exit code ") && end.contains(": ")) {
+        Some(end) => in_short(end),
+        None => format!("{code}: {}", in_short(message)),
+    }
 }
 
 /// A message on one line. Of long paths the end is kept, and of a long message the beginning and the end, because the
@@ -242,6 +252,15 @@ mod tests {
         assert_eq!(in_short("a\n\tb  c"), "a b c");
         assert_eq!(cut("\u{1f4a5}\u{1f4a5}\u{1f4a5}", 2), "\u{1f4a5}\u{1f4a5}…");
         assert_eq!(cut("abc", 3), "abc");
+    }
+
+    #[test]
+    fn words_of_a_program_come_before_its_name() {
+        let message = "`sh` ended with the exit code 2: psql: connection refused";
+        assert_eq!(brief_failure("exit_code", message), "exit code 2: psql: connection refused");
+        let silent = "`false` ended with the exit code 1";
+        assert_eq!(brief_failure("exit_code", silent), format!("exit_code: {silent}"));
+        assert_eq!(brief_failure("http_status", "503 from host"), "http_status: 503 from host");
     }
 
     #[test]
