@@ -12,6 +12,8 @@ pub(crate) const POLICY: &str =
 /// The style sheet.
 pub(crate) const STYLE: &str = "\
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; }
+a { color: #4338ca; }
+@media (prefers-color-scheme: dark) { :root { background: #0e1116; color: #e8ebf0; } a { color: #a5b0ff; } }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 code, pre { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; background: var(--soft); border-radius: .3rem; padding: .4rem .7rem; }

@@ -31,17 +31,26 @@ const CODE: &str = concat!(
     include_str!("../assets/ui/js/dialog.js"),
     include_str!("../assets/ui/js/forms.js"),
     include_str!("../assets/ui/js/keys.js"),
+    include_str!("../assets/ui/js/palette.js"),
     include_str!("../assets/ui/js/main.js"),
 );
 
 const ICON: &str = include_str!("../assets/ui/icon.svg");
 
-/// Every file: name, kind, content.
+/// Every text: name, kind, content.
 const FILES: &[(&str, &str, &str)] = &[
     ("style.css", "text/css; charset=utf-8", STYLE),
     ("icon.svg", "image/svg+xml", ICON),
     ("everbell.js", SCRIPT, CODE),
 ];
+
+/// The Latin letters of Inter in all weights, so that pages look the same everywhere. Its license is beside it.
+const FONT: &[u8] = include_bytes!("../assets/ui/font/inter-latin.woff2");
+const FONT_NAME: &str = "inter-latin.woff2";
+/// The end of the address of the font in the style sheet, which changes with the font.
+const FONT_VERSION: &str = "?v=5.3.0";
+
+const KEPT_FOR_GOOD: &str = "public, max-age=31536000, immutable";
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
@@ -65,12 +74,16 @@ fn fingerprint() -> &'static str {
 
 pub(super) async fn serve(request: UiRequest) -> Result<UiResponse, Problem> {
     let name = request.part("file");
+    if name == FONT_NAME {
+        let kept = if request.here.ends_with(FONT_VERSION) { KEPT_FOR_GOOD } else { "no-cache" };
+        return Ok(UiResponse::new(Content::Bytes("font/woff2", FONT)).header("cache-control", kept));
+    }
     let file = FILES.iter().find(|(own, ..)| *own == name);
     let (_, kind, content) = file.ok_or_else(|| Problem::new(Kind::NotFound, "There is no such file."))?;
     let response = UiResponse::new(Content::Text(kind, (*content).to_owned()));
     // Without its print it may be an older page that asks, which must not be kept.
     let cache_control =
-        if request.here.ends_with(fingerprint()) { "public, max-age=31536000, immutable" } else { "no-cache" };
+        if request.here.ends_with(fingerprint()) { KEPT_FOR_GOOD } else { "no-cache" };
     Ok(response.header("cache-control", cache_control))
 }
 
@@ -81,7 +94,13 @@ mod tests {
     #[test]
     fn scripts_are_small() {
         let bytes: usize = FILES.iter().filter(|(_, kind, _)| *kind == SCRIPT).map(|(.., content)| content.len()).sum();
-        assert!(bytes <= 25_000, "{bytes} bytes of JavaScript");
+        assert!(bytes <= 28_000, "{bytes} bytes of JavaScript");
+    }
+
+    #[test]
+    fn the_font_is_small_and_is_asked_for_by_its_version() {
+        assert!(FONT.len() <= 60_000, "{} bytes", FONT.len());
+        assert!(STYLE.contains(&format!("url(\"{FONT_NAME}{FONT_VERSION}\")")));
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(crate) fn icon(name: &str) -> Markup {
         "sun" => {
             "<circle cx=\"8\" cy=\"8\" r=\"3\"/><path d=\"M8 1.5v1.5M8 13v1.5M1.5 8h1.5M13 8h1.5M3.4 3.4l1 1M11.6 11.6l1 1M3.4 12.6l1-1M11.6 4.4l1-1\"/>"
         }
+        "find" => "<circle cx=\"7\" cy=\"7\" r=\"4\"/><path d=\"M10 10l3.5 3.5\"/>",
         "plus" => "<path d=\"M8 3v10M3 8h10\"/>",
         "copy" => "<path d=\"M5.5 5.5h7v7h-7zM3.5 10.5v-7h7\"/>",
         "out" => "<path d=\"M6.5 3h-3v10h3M9.5 5l3 3-3 3M12 8h-6\"/>",
@@ -53,14 +54,28 @@ pub(crate) fn run_words(status: RunStatus) -> (&'static str, &'static str) {
     }
 }
 
-/// Renders the status of a job. An active job that cannot fire has its own badge.
-pub(crate) fn job(status: JobStatus, errored: bool) -> Markup {
-    let (name, word) = match status {
+/// The class and icon of the status of a job, and its word. An active job that cannot fire has its own.
+fn job_words(status: JobStatus, errored: bool) -> (&'static str, &'static str) {
+    match status {
         JobStatus::Active if errored => ("warn", "Cannot fire"),
         JobStatus::Active => ("on", "Active"),
         JobStatus::Paused => ("pause", "Paused"),
         JobStatus::Retired => ("retired", "Retired"),
-    };
+    }
+}
+
+/// Renders the status of a job as a sign; its word is for those who point at it or do not see it.
+pub(crate) fn job_dot(status: JobStatus, errored: bool) -> Markup {
+    let (name, word) = job_words(status, errored);
+    Markup::from_html(format!(
+        "<span class=\"dot {name}\" title=\"{word}\">{}<span class=\"quiet\">{word}</span></span>",
+        icon(name)
+    ))
+}
+
+/// Renders the status of a job.
+pub(crate) fn job(status: JobStatus, errored: bool) -> Markup {
+    let (name, word) = job_words(status, errored);
     Markup::from_html(format!("<span class=\"badge {name}\">{}{word}</span>", icon(name)))
 }
 

@@ -37,6 +37,26 @@ impl Clock {
         self.shown(at, own, if whole { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M:%S" })
     }
 
+    /// `06:12` of today, `Sun 06:12` of this week, else the whole time; in the zone of the person.
+    pub(crate) fn short(&self, at: Timestamp) -> Markup {
+        let zone = self.zone(None);
+        let [there, today] = [at, self.now].map(|at| at.to_zoned(zone.as_jiff().clone()));
+        let days = today.date().since(there.date()).map_or(i32::MAX, |span| span.get_days());
+        match days {
+            0 => marked(at, &zone, &there.strftime("%H:%M").to_string()),
+            1..=6 => marked(at, &zone, &there.strftime("%a %H:%M").to_string()),
+            _ => self.at(at, None),
+        }
+    }
+
+    /// `2026-11-16 08:00 CET` as plain text, for the title of something shorter.
+    pub(crate) fn words(&self, at: Timestamp, own: Option<&Zone>) -> String {
+        let zone = self.zone(own);
+        let there = at.to_zoned(zone.as_jiff().clone());
+        let format = if there.second() == 0 { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M:%S" };
+        format!("{} {}", there.strftime(format), zone.as_jiff().to_offset_info(at).abbreviation())
+    }
+
     /// Renders a time with seconds.
     pub(crate) fn second(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         self.shown(at, own, "%Y-%m-%d %H:%M:%S")

@@ -43,6 +43,8 @@ pub(crate) enum Section {
     Targets,
     Audit,
     Settings,
+    /// The search of everything.
+    Find,
     /// Signing in.
     Outside,
 }

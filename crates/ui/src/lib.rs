@@ -11,7 +11,9 @@ pub(crate) mod badge;
 mod chart;
 pub(crate) mod choices;
 pub(crate) mod clock;
+mod compression;
 mod equivalent;
+mod fragments;
 mod frame;
 mod hours;
 mod links;
@@ -113,6 +115,7 @@ fn frame_pages() -> Vec<Page> {
         page(Method::POST, "/sign-in", Open, pages::sign_in::sign_in).query(pages::sign_in::QUERY),
         post("/sign-out", pages::sign_in::sign_out),
         post("/choices", pages::choices::choose),
+        get("/find", Role(Viewer), pages::find::show).query(pages::find::QUERY),
         get("/ui/events", Access::RunHistory, pages::events::stream),
         get("/ui/{file}", Open, assets::serve),
     ]
@@ -279,10 +282,9 @@ fn admin_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const RESERVED_PATHS: [&str; 21] = [
+pub const RESERVED_PATHS: [&str; 22] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
-    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "calendars",
-    "freezes", "new-calendar",
+    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "find", "calendars", "freezes", "new-calendar",
 ];
 
 /// The pages of one application.

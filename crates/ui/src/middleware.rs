@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::choices::Choices;
+use super::{compression, fragments};
 use super::prefix::Prefix;
 use super::problem_page::problem_page;
 use super::request::{Content, Flash, UiRequest, UiResponse};
@@ -30,7 +31,7 @@ use everbell_http::{User, proxy};
 use everbell_wire::form::{Form, Naming, QueryError, pairs, query};
 
 /// The content security policy: only resources of this server, and no inline scripts.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// Answers a request for a page.
@@ -49,6 +50,7 @@ pub(super) async fn handle(
     let request = parse_request(&ui, path, parts, &id);
     let (started, cookies, scripted) = (app.bell.clock().monotonic(), request.cookies.clone(), request.is_scripted());
     let prefix = request.prefix.clone();
+    let wish = Delivery::new(&request.headers, &page);
     // Files are the same for everybody, and others may keep them.
     let form_secret = if page.access == Access::Open { None } else { new_form_secret(&request) };
     let response = async {
@@ -63,7 +65,7 @@ pub(super) async fn handle(
     let response = with_deadline(Instant::now() + app.options().request_timeout, response).await;
     // The flash message is cleared once a page has shown it.
     let clears_flash = matches!(response.body, Content::Html(_)) && !scripted && cookies.get(Cookie::Flash).is_some();
-    let mut response = render(response, &prefix, &cookies, scripted, &id);
+    let mut response = render(response, &prefix, &cookies, &wish, &id);
     let took = app.bell.clock().monotonic().saturating_sub(started);
     let (method, status) = (page.method.as_str(), response.status().as_u16());
     tracing::debug!(request = %id, method, page = page.path, status, took_ms = took.as_secs_f64() * 1e3, "answered");
@@ -99,7 +101,50 @@ pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
     }
     let path = shown(request.here.split('?').next().unwrap_or("/"));
     let response = problem_page(&request, &Problem::new(Kind::NotFound, format!("There is no page at {path}."))).await;
-    render(response, &request.prefix, &request.cookies, false, &id)
+    render(response, &request.prefix, &request.cookies, &Delivery::default(), &id)
+}
+
+/// How the client wants the response.
+#[derive(Default)]
+struct Delivery {
+    /// Whether a script asks.
+    scripted: bool,
+    gzip: bool,
+    /// The hashes of the parts that a page which follows what happens has already.
+    have: Option<String>,
+}
+
+impl Delivery {
+    fn new(headers: &HeaderMap, page: &Page) -> Delivery {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let is_live = page.method == Method::GET && text("x-everbell") == Some("live");
+        Delivery {
+            scripted: headers.contains_key("x-everbell"),
+            gzip: if page.access == Access::Open {
+                page.method == Method::GET && page.path.starts_with("/ui/") && compression::accepts_gzip(headers)
+            } else {
+                compression::is_wanted(headers)
+            },
+            have: is_live.then(|| text(fragments::HAVE).unwrap_or_default().to_owned()),
+        }
+    }
+
+    /// The page, or what is new in it.
+    fn html(&self, html: &str) -> String {
+        match &self.have {
+            Some(have) => fragments::changed(html, have),
+            None if self.scripted => html.to_owned(),
+            None => fragments::stamp(html),
+        }
+    }
+
+    /// The body, and whether it is compressed.
+    fn text(&self, text: String) -> (Body, bool) {
+        match Some(&text).filter(|_| self.gzip).and_then(|text| compression::gzip(text)) {
+            Some(bytes) => (Body::from(bytes), true),
+            None => (Body::from(text), false),
+        }
+    }
 }
 
 fn parse_request(ui: &Ui, path: Vec<(String, String)>, parts: Parts, id: &str) -> UiRequest {
@@ -279,21 +324,31 @@ async fn run_handler(page: &Page, request: UiRequest, id: &str) -> UiResponse {
     or_problem_page(&asked, result).await
 }
 
-fn render(page: UiResponse, prefix: &Prefix, cookies: &Cookies, scripted: bool, id: &str) -> Response<Body> {
+fn render(page: UiResponse, prefix: &Prefix, cookies: &Cookies, delivery: &Delivery, id: &str) -> Response<Body> {
     let mut redirect = None;
-    let (media, body) = match page.body {
-        Content::Html(html) => (Some("text/html; charset=utf-8"), Body::from(prefix.html(html))),
-        Content::Text(media, text) => (Some(media), Body::from(text)),
-        Content::Stream(media, body) => (Some(media), body),
+    let scripted = delivery.scripted;
+    let (media, (body, is_compressed)) = match page.body {
+        Content::Html(html) => {
+            (Some("text/html; charset=utf-8"), delivery.text(prefix.html(delivery.html(&html))))
+        }
+        Content::Text(media, text) => (Some(media), delivery.text(text)),
+        Content::Bytes(media, bytes) => (Some(media), (Body::from(bytes), false)),
+        Content::Stream(media, body) => (Some(media), (body, false)),
         Content::Redirect { to, flash } => {
             redirect = Some((prefix.address(&to), flash));
-            (None, Body::empty())
+            (None, (Body::empty(), false))
         }
     };
     let mut response = Response::new(body);
     *response.status_mut() = page.status;
     let headers = response.headers_mut();
     usual_headers(headers, id, media);
+    if is_compressed {
+        append_header(headers, "content-encoding", "gzip");
+    }
+    if media.is_some() {
+        append_header(headers, "vary", "accept-encoding");
+    }
     for (name, value) in
         [("content-security-policy", POLICY), ("referrer-policy", "same-origin"), ("x-frame-options", "DENY")]
     {

@@ -214,6 +214,8 @@ pub(crate) enum Content {
     Html(String),
     /// Another kind of text.
     Text(&'static str, String),
+    /// A file that is no text.
+    Bytes(&'static str, &'static [u8]),
     /// A stream of this media type.
     Stream(&'static str, Body),
     /// A redirect, with an optional message.

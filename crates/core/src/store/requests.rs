@@ -45,8 +45,23 @@ pub struct JobFilter {
     pub scheduled: Option<bool>,
     /// Has this label, with this value if one is given.
     pub label: Option<(String, Option<String>)>,
+    /// Only the newest version of each job, so that versions that an edit replaced are left out.
+    pub latest: bool,
     /// How to order.
     pub sort: JobSort,
+}
+
+impl JobFilter {
+    /// Marks a list of statuses for [`JobFilter::latest`]. No job has this status.
+    pub const LATEST: &'static str = "latest";
+
+    /// The words that a status must be one of; empty for any. They hold [`JobFilter::LATEST`] if only the newest
+    /// versions are asked for, so that one parameter of a statement says both.
+    pub fn status_words(&self) -> Vec<&'static str> {
+        let any = self.latest && self.status.is_empty();
+        let status = if any { JobStatus::ALL } else { self.status.as_slice() };
+        status.iter().map(|status| status.as_str()).chain(self.latest.then_some(Self::LATEST)).collect()
+    }
 }
 
 /// The order of a list of jobs; ties by id.

@@ -105,6 +105,7 @@ pub fn filter(request: &ApiRequest, form: &Form<'_>) -> Result<JobFilter, Proble
         one_time: form.text("scheduleType").map(|kind| kind == "one_time"),
         scheduled: form.answer("scheduled"),
         label: form.text("label").map(label),
+        latest: false,
         sort: match form.text("sort") {
             Some("nextRunAt") => JobSort::NextRunAt,
             Some("-createdAt") => JobSort::CreatedAt,

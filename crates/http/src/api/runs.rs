@@ -90,6 +90,16 @@ pub(super) fn filter_of(form: &mut Form<'_>) -> Result<RunFilter, Problem> {
     })
 }
 
+/// Returns the newest runs whose ids begin with these digits; none if the text is not the beginning of an id.
+pub async fn find_by_prefix(request: &ApiRequest, prefix: &str, limit: u32) -> Result<Vec<RunRecord>, Problem> {
+    let Ok(ids) = IdRange::parse(prefix) else { return Ok(Vec::new()) };
+    let (mut filter, mut page) = (RunFilter::default(), PageRequest { limit, after: None });
+    ids.narrow(&mut filter, &mut page);
+    let mut found = request.runs().list(&filter, &page).await?;
+    ids.cut(&mut found);
+    Ok(found.items)
+}
+
 /// The ids that begin with the same digits. Ids are ordered by time and lists are ordered by id, so they are neighbors.
 struct IdRange {
     first: RunId,

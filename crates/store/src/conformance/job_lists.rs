@@ -1,6 +1,6 @@
 //! Lists of jobs: filters, orders, pages.
 
-use everbell_core::change;
+use everbell_core::change::{self, Edit, JobView};
 use everbell_core::store::{JobFilter, JobRow, JobSort, PageRequest, PlanDue};
 use everbell_core::{Definition, JobKey, JobStatus, RunStatus, Source};
 
@@ -19,6 +19,29 @@ pub async fn jobs_are_found_by_status(fresh: Fresh) {
     assert_eq!(world.keys(&with(&[])).await, ["active", "paused", "retired"]);
     assert_eq!(world.keys(&with(&[JobStatus::Paused])).await, ["paused"]);
     assert_eq!(world.keys(&with(&[JobStatus::Retired, JobStatus::Active])).await, ["active", "retired"]);
+}
+
+pub async fn replaced_versions_are_left_out_where_only_the_latest_are_asked_for(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for key in ["edited", "gone", "plain"] {
+        world.create(job(key, "@hourly")).await;
+    }
+    for key in ["edited", "gone"] {
+        let edit = Edit { description: Some("again".to_owned()), ..Edit::default() };
+        let change = |view: &JobView| change::new_version(view, edit.clone(), job_id(key, 2), false, "bo", at("00:10"));
+        world.try_change(key, at("00:10"), change).await.unwrap();
+    }
+    world.retire("gone", at("00:20")).await;
+    let retired = JobFilter { status: vec![JobStatus::Retired], ..JobFilter::default() };
+    assert_eq!(world.keys(&retired).await, ["edited", "gone", "gone"]);
+    for sort in [JobSort::Key, JobSort::NextRunAt, JobSort::CreatedAt, JobSort::Target, JobSort::LastRun] {
+        let latest = JobFilter { latest: true, sort, ..retired.clone() };
+        assert_eq!(world.keys(&latest).await, ["gone"], "{sort:?}");
+        assert_eq!(world.store.count_jobs(&latest, 10).await.unwrap(), 1, "{sort:?}");
+    }
+    let mut all = world.keys(&JobFilter { latest: true, ..JobFilter::default() }).await;
+    all.sort();
+    assert_eq!(all, ["edited", "gone", "plain"]);
 }
 
 pub async fn jobs_are_found_by_target_key_and_source(fresh: Fresh) {

@@ -24,6 +24,7 @@ macro_rules! conformance_cases {
             }
             job_lists {
                 jobs_are_found_by_status,
+                replaced_versions_are_left_out_where_only_the_latest_are_asked_for,
                 jobs_are_found_by_target_key_and_source,
                 jobs_are_found_by_how_their_last_run_stands,
                 jobs_are_found_by_what_became_of_the_last_run_and_of_no_other,

@@ -243,6 +243,13 @@ impl State {
     fn jobs_like(&self, filter: &JobFilter) -> impl Iterator<Item = JobRow> {
         let rows = self.jobs.keys().filter_map(|id| self.job_row(*id).ok());
         rows.filter(|row| is_wanted(row, filter) && filter.scheduled.is_none_or(|is| is == self.is_scheduled(row)))
+            .filter(|row| !filter.latest || self.is_latest(row))
+    }
+
+    /// Whether no version of the job is newer.
+    fn is_latest(&self, row: &JobRow) -> bool {
+        let Definition { key, version, .. } = &*row.job.definition;
+        !self.jobs.values().any(|job| job.definition.key == *key && job.definition.version > *version)
     }
 
     /// Whether it has a timer that is armed, its own or one of an org.

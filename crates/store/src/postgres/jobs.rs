@@ -190,7 +190,7 @@ type Reading<T> = QueryAs<'static, Postgres, T, PgArguments>;
 fn filtered<T>(query: Reading<T>, filter: &JobFilter) -> Reading<T> {
     let words = |words: Vec<String>| (!words.is_empty()).then_some(words);
     query
-        .bind(words(filter.status.iter().map(ToString::to_string).collect()))
+        .bind(words(filter.status_words().into_iter().map(str::to_owned).collect()))
         .bind(words(filter.target.iter().map(ToString::to_string).collect()))
         .bind(filter.key.as_ref().map(ToString::to_string))
         .bind(filter.text.clone())

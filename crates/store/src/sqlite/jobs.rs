@@ -249,7 +249,7 @@ fn contains(row: &JobListColumns, text: &str) -> bool {
 /// With what lists and counts of jobs have in common.
 fn filtered(sql: &'static str, filter: &JobFilter, text: Option<String>) -> Statement {
     sqlx::query(sql)
-        .bind(batch::wanted(&filter.status))
+        .bind(batch::wanted(&filter.status_words()))
         .bind(batch::wanted(&filter.target))
         .bind(filter.key.as_ref().map(ToString::to_string))
         .bind(text)

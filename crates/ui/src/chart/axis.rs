@@ -56,6 +56,9 @@ const POWERS_SHOWN: usize = 6;
 /// From this ratio of the longest to the shortest on, a scale multiplies.
 const WIDE: i64 = 50;
 
+/// From this ratio of the longest to the median on, too.
+const FAR: i64 = 8;
+
 /// Ticks from zero to the first that is not below `most`.
 pub(super) fn counts(most: u64) -> Vec<u64> {
     let most = most.max(1);
@@ -78,12 +81,12 @@ pub(super) enum Scale {
 impl Scale {
     /// The scale that shows these spans in milliseconds best.
     pub(super) fn from_spans(spans: impl IntoIterator<Item = i64>) -> Scale {
-        let (mut shortest, mut longest) = (i64::MAX, 1);
-        for span in spans {
-            let span = span.max(1);
-            (shortest, longest) = (shortest.min(span), longest.max(span));
-        }
-        if longest / shortest.min(longest) < WIDE {
+        let mut spans: Vec<i64> = spans.into_iter().map(|span| span.max(1)).collect();
+        spans.sort_unstable();
+        let (shortest, longest) = (spans.first().copied().unwrap_or(1), spans.last().copied().unwrap_or(1));
+        let median = spans.get(spans.len() / 2).copied().unwrap_or(1);
+        // One run that took far longer than the others would press them onto the ground.
+        if longest / shortest < WIDE && longest / median < FAR {
             return Scale::linear(longest);
         }
         let bottom = POWERS.iter().rev().find(|power| **power <= shortest).copied().unwrap_or(1);

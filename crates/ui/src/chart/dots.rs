@@ -39,6 +39,8 @@ pub(crate) struct DotRun {
 const MAX_DOTS: usize = 1_000;
 /// The width that dots are bundled for, in pixels.
 const WIDTH: f64 = 1_000.0;
+/// A run that took this many times the median is named.
+const OUTLIER_FACTOR: i64 = 8;
 
 /// The picture with its legend.
 pub(crate) fn dots(input: &Dots<'_>) -> String {
@@ -86,6 +88,7 @@ pub(crate) fn dots(input: &Dots<'_>) -> String {
             for level in &levels {
                 level.name(markup);
             }
+            outlier(markup, &runs, &plot, scale);
         });
     });
     markup.finish()
@@ -133,6 +136,21 @@ fn levels(input: &Dots<'_>, scale: Scale) -> Vec<Level> {
     let p95 = p95.map(|value| level("c-l c-p95", "95 %", value));
     let p50 = p50.map(|value| Level { below, ..level("c-l c-p50", "median", value) });
     interval.into_iter().chain(p95).chain(p50).collect()
+}
+
+/// Names the longest run, if it took far longer than half of them.
+fn outlier(markup: &mut Markup, runs: &[&DotRun], plot: &Plot<'_>, scale: Scale) {
+    let mut spans: Vec<i64> = runs.iter().map(|run| run.took_ms.max(1)).collect();
+    spans.sort_unstable();
+    let median = spans.get(spans.len() / 2).copied().unwrap_or(1);
+    let Some(longest) = runs.iter().max_by_key(|run| run.took_ms) else { return };
+    if runs.len() < 3 || longest.took_ms / median < OUTLIER_FACTOR {
+        return;
+    }
+    let share = plot.share(longest.at);
+    let (class, shift) = if share > 0.5 { ("c-t c-name c-end", -8.0) } else { ("c-t c-name", 8.0) };
+    let text = markup.element("text").class(class).attr("x", Percent(share)).attr("dx", shift);
+    text.attr("y", y(scale.position(longest.took_ms)) + 4.0).text(&took(longest.took_ms));
 }
 
 /// The id of the shape of a status.
@@ -237,6 +255,17 @@ mod tests {
         };
         let drawn = dots(&input);
         assert!(drawn.contains("median 2.0") && !drawn.contains("95 % 2.0"), "{drawn}");
+    }
+
+    #[test]
+    fn the_run_that_took_far_longer_is_named_and_the_others_are_not_pressed_down() {
+        let mut given: Vec<_> = (0..20).map(|second| run(second * 60, 3_000, RunStatus::Succeeded)).collect();
+        assert!(!drawn(&given).contains("2\u{a0}m"));
+        given.push(run(2_000, 120_000, RunStatus::Failed));
+        let drawn = drawn(&given);
+        assert!(drawn.contains(&format!(">{}</text>", took(120_000))), "{drawn}");
+        let scale = Scale::from_spans(given.iter().map(|run| run.took_ms));
+        assert!(scale.position(3_000) > 0.15, "{scale:?}");
     }
 
     #[test]

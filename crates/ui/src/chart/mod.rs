@@ -20,7 +20,6 @@ mod calendar;
 mod dots;
 mod gauge;
 mod lag;
-mod spark;
 mod strip;
 mod timeline;
 
@@ -30,7 +29,6 @@ pub(crate) use dots::{DotRun, Dots, dots};
 pub(crate) use gauge::{Gauge, gauge};
 pub(crate) use lag::{Lag, LagPiece, Lags, lag, lag_table};
 pub(crate) use palette::Counts;
-pub(crate) use spark::{Colour, Spark, spark};
 pub(crate) use strip::{Strip, StripRun, StripSize, strip, strip_legend};
 pub(crate) use timeline::{Event, Hatch, Load, Row, Timeline, What, agenda, timeline, timeline_table};
 pub(crate) use words::period;

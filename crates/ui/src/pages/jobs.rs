@@ -5,10 +5,10 @@ mod history;
 use std::collections::{BTreeSet, HashMap};
 
 use askama::Template;
-use everbell::{JobRow, JobStatus};
+use everbell::{JobFilter, JobRow, JobStatus};
 use everbell_core::cron::WarningCode;
 use everbell_core::store::{JobSort, RunSummary};
-use everbell_core::{Scope, Spec, Zone};
+use everbell_core::{Definition, Scope, Spec, Zone};
 use everbell_wire as wire;
 use jiff::{SignedDuration, Timestamp};
 
@@ -29,6 +29,9 @@ pub(crate) const QUERY: &[Field] = jobs::LIST;
 /// How far ahead daylight saving time changes are shown.
 const CLOCK_CHANGE_HORIZON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
+/// Counting more would make the page slow.
+const MAX_COUNTED_JOBS: u32 = 10_000;
+
 #[derive(Template)]
 #[template(path = "jobs.html")]
 struct JobsPage {
@@ -40,9 +43,13 @@ struct JobsPage {
     /// Whether there was never a job.
     none_yet: bool,
     rows: Vec<Row>,
+    /// How many jobs are retired, unless they are many.
+    archived: Option<u32>,
     /// How many match, if they are all on this page.
     whole: Option<usize>,
     targets: Vec<String>,
+    /// The labels of the jobs on this page, to choose from.
+    labels: BTreeSet<String>,
     /// Where the list begins, if this is not its first page.
     first: Option<String>,
     next: Option<String>,
@@ -60,7 +67,11 @@ pub(crate) struct Row {
     pub(crate) schedule: wire::job::Schedule,
     /// The time of a one-time job.
     pub(crate) once_at: Option<Markup>,
+    /// The status as a dot, with its word for those who do not see it.
     pub(crate) status: Markup,
+    pub(crate) description: String,
+    /// The labels, as the filter writes them.
+    pub(crate) labels: Vec<String>,
     pub(crate) job_status: JobStatus,
     /// Whether it fires for each org, so that it has no fires of its own.
     pub(crate) for_each: bool,
@@ -73,7 +84,8 @@ pub(crate) struct Row {
     pub(crate) last: Option<Last>,
     /// The org that `next` is for, of a job that fires for each.
     pub(crate) next_org: Option<String>,
-    pub(crate) next: Option<(Markup, Markup)>,
+    /// The time in words, and how far away it is.
+    pub(crate) next: Option<(String, Markup)>,
     /// The next run of a paused job: hypothetical, or after the end of the pause.
     pub(crate) would: Option<(&'static str, Markup)>,
     pub(crate) late: bool,
@@ -85,8 +97,10 @@ pub(crate) struct Row {
 /// The last run of a job.
 pub(crate) struct Last {
     pub(crate) id: String,
-    pub(crate) status: Markup,
-    pub(crate) at: Markup,
+    /// The class and icon of its status, and its word.
+    pub(crate) status: (&'static str, &'static str),
+    /// When it was due, in words.
+    pub(crate) at: String,
     pub(crate) away: Markup,
     /// How long it took, if it has ended.
     pub(crate) took: Option<String>,
@@ -118,7 +132,9 @@ impl Row {
             target: definition.target.to_string(),
             once_at: schedule.run_at.map(at),
             schedule,
-            status: badge::job(state.status, state.error.is_some()),
+            status: badge::job_dot(state.status, state.error.is_some()),
+            description: definition.description.clone(),
+            labels: label_texts(definition),
             job_status: state.status,
             for_each,
             errored: state.error.is_some(),
@@ -127,7 +143,7 @@ impl Row {
             until: pause.and_then(|pause| pause.until).map(at),
             last: row.last_run.as_ref().map(|run| Last::new(run, clock, zone.as_ref())),
             next_org: row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
-            next: next.map(|next| (at(next), clock.away(next))),
+            next: next.map(|next| (clock.words(next, zone.as_ref()), clock.away(next))),
             would: own.filter(|_| paused).and_then(|spec| {
                 let end = pause.and_then(|pause| pause.until).filter(|until| *until > clock.now);
                 let word = if end.is_some() { "will be" } else { "would be" };
@@ -149,6 +165,11 @@ impl Row {
     }
 }
 
+/// The labels of a job, as the filter writes them.
+fn label_texts(definition: &Definition) -> Vec<String> {
+    definition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect()
+}
+
 /// Describes the effect of a daylight saving time change within the horizon.
 fn clock_change(spec: &Spec, now: Timestamp) -> Option<String> {
     let until = now.checked_add(CLOCK_CHANGE_HORIZON).ok()?;
@@ -167,8 +188,8 @@ impl Last {
     fn new(run: &everbell::RunRecord, clock: &Clock, zone: Option<&Zone>) -> Last {
         Last {
             id: run.id.to_string(),
-            status: badge::run(run.status),
-            at: clock.at(run.scheduled_at, zone),
+            status: badge::run_words(run.status),
+            at: clock.words(run.scheduled_at, zone),
             away: clock.away(run.scheduled_at),
             took: run.finished_at.map(|end| lasted(run.started_at, Some(end))),
             failure: run.failure.as_ref().map(|failure| failure.code.as_str().to_owned()),
@@ -180,9 +201,8 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let api_request = request.to_api_request();
     let form = api_request.query(QUERY);
     let mut filter = filter(&api_request, &form)?;
-    if !form.has("sort") {
-        filter.sort = JobSort::NextRunAt;
-    }
+    // Versions that an edit replaced belong to the page of their job.
+    filter.latest = filter.key.is_none();
     let sort = match filter.sort {
         JobSort::Key => "jobKey",
         JobSort::NextRunAt => "nextRunAt",
@@ -197,8 +217,13 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         Ok::<_, Problem>((page, summaries))
     };
     let asked = form.list("target");
-    let (listed, frame, targets) =
-        tokio::join!(listed, request.frame(Section::Jobs, "Scheduled jobs"), targets(&request, &asked));
+    let retired = JobFilter { status: vec![JobStatus::Retired], latest: true, ..JobFilter::default() };
+    let (listed, frame, targets, archived) = tokio::join!(
+        listed,
+        request.frame(Section::Jobs, "Jobs"),
+        targets(&request, &asked),
+        request.app.bell.store().count_jobs(&retired, MAX_COUNTED_JOBS),
+    );
     let (mut page, summaries) = listed?;
     if !request.may_read_runs() {
         page.items.iter_mut().for_each(|row| row.last_run = None);
@@ -212,9 +237,11 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         frame,
         none_yet,
         matching: matching(&request),
+        labels: page.items.iter().flat_map(|row| label_texts(&row.job.definition)).collect(),
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
         rows: rows(&page.items, &summaries, &clock),
         targets: targets?,
+        archived: Some(archived?).filter(|count| *count < MAX_COUNTED_JOBS),
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
         links,
@@ -227,13 +254,13 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
 
 /// The jobs of a page, each with its last runs.
 fn rows(jobs: &[JobRow], summaries: &HashMap<String, Vec<RunSummary>>, clock: &Clock) -> Vec<Row> {
-    let row = |(number, job): (usize, &JobRow)| {
+    let row = |job: &JobRow| {
         let (key, spec) = (job.job.definition.key.as_str(), job.job.definition.spec.as_ref().ok());
         let runs = summaries.get(key).map_or(&[][..], Vec::as_slice);
-        let history = history::drawn(number, key, runs, clock, spec.map(Spec::zone));
+        let history = history::drawn(&job.job.definition, runs, clock, spec.map(Spec::zone));
         Row { history, ..Row::new(job, clock) }
     };
-    jobs.iter().enumerate().map(row).collect()
+    jobs.iter().map(row).collect()
 }
 
 /// The filters without the order, for what is done to all that match; and the way back to the list as it is.
@@ -260,7 +287,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use everbell::core::change;
-    use everbell_core::{Definition, Job, JobId, JobKey, JobState, Json, Policies, Source, Target, Unschedulable};
+    use everbell_core::{Job, JobId, JobKey, JobState, Json, Policies, Source, Target, Unschedulable};
 
     use super::*;
     use crate::choices::Face;

@@ -6,6 +6,7 @@ pub(super) mod calendars;
 pub(super) mod choices;
 pub(super) mod cluster;
 pub(super) mod events;
+pub(super) mod find;
 pub(super) mod import;
 pub(super) mod job;
 pub(super) mod job_form;

@@ -159,6 +159,20 @@ impl Policies {
     }
 }
 
+impl Policies {
+    /// Returns a few words for each policy that is not the default, and for each important one that is.
+    pub fn split_summary(&self) -> (Vec<String>, Vec<String>) {
+        let [own, usual] = [self, &Policies::default()].map(|policies| json!({ "policies": policies }));
+        let (mut changed, mut defaults) = (Vec::new(), Vec::new());
+        for policy in POLICIES {
+            let (value, usual) = (at(&own, policy.path), at(&usual, policy.path));
+            let words = policy.summarize(value, usual);
+            if value == usual { defaults.extend(words) } else { changed.extend(words) }
+        }
+        (changed, defaults)
+    }
+}
+
 /// The member at a path; null if it is absent.
 pub(super) fn at<'v>(document: &'v Value, path: &str) -> &'v Value {
     path.split('.').fold(document, |value, name| &value[name])
@@ -202,5 +216,11 @@ mod tests {
         let expected = "timeout 15m, overlap queue, up to 2 runs at once, catch-up once, retries 0, jitter 5s, \
                         pauses after 3 failures, depends on etl, dependency window 1d";
         assert_eq!(changed.summary().join(", "), expected);
+        assert_eq!(Policies::default().split_summary(), (Vec::new(), usual.map(str::to_owned).to_vec()));
+        let (changed, defaults) = changed.split_summary();
+        let expected = "overlap queue, up to 2 runs at once, jitter 5s, pauses after 3 failures, depends on etl, \
+                        dependency window 1d";
+        assert_eq!(changed.join(", "), expected);
+        assert_eq!(defaults, ["timeout 15m", "catch-up once", "retries 0"]);
     }
 }

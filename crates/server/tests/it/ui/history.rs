@@ -21,10 +21,10 @@ fn pages_tell_of_runs_only_who_may_read_them() {
     server.until("/runs?status=running", |runs| runs["items"].as_array().unwrap().len() == 1);
     let pages = ["/", "/jobs", "/jobs/broken", "/jobs/broken?at=2026-01-01T00:00:00", "/timeline"];
     let message =
-        [ids[0].as_str(), "ended with the exit code", "Failures in the last 24 hours", "The job did not exist yet"];
+        [ids[0].as_str(), "ended with the exit code", "exit_code", "The job did not exist yet"];
 
     let operator = Visitor::sign_in(&server, "operator");
-    assert_has(&operator.page("/"), &[message[1], message[2], "Running now", "Runs per hour"]);
+    assert_has(&operator.page("/"), &[message[1], message[2], "Running now", "Runs per hour", "1 problem"]);
     assert_has(&operator.page("/jobs/broken"), &[message[0]]);
     assert_has(&operator.page(pages[3]), &[message[3]]);
 
@@ -37,7 +37,7 @@ fn pages_tell_of_runs_only_who_may_read_them() {
     }
     let overview = viewer.page("/");
     assert_has(&overview, &["failed 2 times in a row", "Next runs"]);
-    for text in ["Runs per hour", "Fire lag", "Running now", "Succeeded, 24 h"] {
+    for text in ["Runs per hour", "Start delay", "Running now", "in 24 h"] {
         assert!(!overview.contains(text), "`{text}`");
     }
     for path in ["/runs", "/runs/export?format=csv", "/jobs/broken/backfills", &format!("/runs/{}", ids[0])] {

@@ -11,27 +11,29 @@ fn rows(page: &str) -> Vec<&str> {
 }
 
 fn listing(server: &Server) {
-    server.job("soon", &json!({ "cronExpression": "0 * * * *", "target": "fail" }));
+    server.job("soon", &json!({ "cronExpression": "0 * * * *", "target": "fail", "labels": { "team": "ops" } }));
     server.job("once", &json!({ "cronExpression": null, "runAt": "2040-01-02T03:04:00Z", "timezone": "Asia/Tokyo" }));
     server.job("late", &json!({}));
     server.job("gone", &json!({}));
+    // A version that an edit replaced is not listed as a retired job.
+    server.patch("/jobs/key:gone", &json!({ "description": "again" })).expect(200);
     server.delete("/jobs/key:gone").expect(200);
     server.patch("/jobs/key:late/pause", &json!({ "reason": "SMTP is down" })).expect(200);
     let ana = Visitor::admin(server);
     let page = ana.page("/jobs");
-    assert_eq!(rows(&page), ["soon", "once", "late"]);
+    assert_eq!(rows(&page), ["late", "once", "soon"]);
     assert_has(
         &page,
         &[
-            "Current <span class=\"count\">3</span>",
+            "All <span class=\"count\">3</span>",
             "Active <span class=\"count\">2</span>",
             "Paused <span class=\"count\">1</span>",
-            "Retired <span class=\"count\">1</span>",
+            "Archived <span class=\"count\">1</span>",
             "All 3 matching jobs:",
             "2040-01-02 12:04 <span class=\"tz\">JST</span>",
             "SMTP is down",
             "would be ",
-            "<td class=\"history wide\"></td>",
+            "<td class=\"hist\"></td>",
             "href=\"/jobs/soon/new-version\"",
             "href=\"/jobs/soon/reschedule\"",
             "href=\"/jobs/late/resume\"",
@@ -46,15 +48,18 @@ fn listing(server: &Server) {
         ("target=fail", vec!["soon"]),
         ("status=paused", vec!["late"]),
         ("status=retired", vec!["gone"]),
+        ("label=team%3Dops", vec!["soon"]),
+        ("label=team", vec!["soon"]),
         ("q=SOO&lastRunStatus=&source=", vec!["soon"]),
         ("source=api&sort=-createdAt", vec!["late", "once", "soon"]),
-        ("errored=false&status=active", vec!["soon", "once"]),
+        ("errored=false&status=active", vec!["once", "soon"]),
+        ("sort=nextRunAt&status=active", vec!["soon", "once"]),
     ] {
         assert_eq!(rows(&ana.page(&format!("/jobs?{query}"))), expected, "{query}");
     }
     assert_has(&ana.page("/jobs?target=fail"), &["<option selected>fail</option>", "Clear filters"]);
     for (sort, header) in [
-        ("jobKey", "aria-sort=\"ascending\"><a href=\"/jobs?sort=jobKey\">Job key</a>"),
+        ("jobKey", "aria-sort=\"ascending\"><a href=\"/jobs?sort=jobKey\">Job</a>"),
         (
             "-lastRunAt",
             "aria-sort=\"descending\"><a href=\"/jobs?sort=-lastRunAt\" title=\"Newest first\">Last run</a>",
@@ -62,9 +67,11 @@ fn listing(server: &Server) {
         ("-createdAt", "<option value=\"-createdAt\" selected>Newest first</option>"),
     ] {
         let page = ana.page(&format!("/jobs?sort={sort}"));
-        assert_has(&page, &[header, "<th scope=\"col\">Version</th>"]);
+        assert_has(&page, &[header]);
         assert_eq!(page.matches("aria-sort").count(), usize::from(header.starts_with("aria")), "{sort}");
     }
+    let labeled = ana.page("/jobs?label=team%3Dops");
+    assert_has(&labeled, &["Label: <b dir=\"auto\">team=ops</b>", "aria-label=\"Clear label\"", "aria-current=\"true\">team=ops"]);
     assert_has(&ana.page("/jobs?errored=true"), &["No matching jobs", "There are 3 current jobs."]);
 }
 
@@ -98,7 +105,7 @@ fn a_list_has_pages() {
 fn a_list_without_jobs_says_what_to_do() {
     let server = Server::start();
     let ana = Visitor::admin(&server);
-    assert_has(&ana.page("/jobs"), &["No scheduled jobs yet", "everbell jobs create"]);
+    assert_has(&ana.page("/jobs"), &["No jobs yet", "everbell jobs create"]);
     let bare = Server::with("[server]\nrole = \"api\"\n");
     assert_has(&Visitor::admin(&bare).page("/jobs"), &["No targets are registered"]);
 }

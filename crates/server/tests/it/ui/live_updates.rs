@@ -22,10 +22,10 @@ fn a_list_follows_what_happens_and_never_takes_what_somebody_is_typing() {
     browser.see("seen by everybody");
     assert_eq!(browser.execute("return window.same", &json!([])), json!(true), "the page was loaded again");
     // A selection stays.
-    browser.execute("getSelection().selectAllChildren(document.querySelector('[data-row=often] code'))", &json!([]));
+    browser.execute("getSelection().selectAllChildren(document.querySelector('[data-row=often] .plan div'))", &json!([]));
     server.post("/jobs/key:quiet/resume", &json!({})).expect(200);
     browser.until("return document.querySelector('#nav') !== null");
-    assert_eq!(browser.execute("return String(getSelection())", &json!([])), json!("* * * * * *"));
+    assert_eq!(browser.execute("return String(getSelection())", &json!([])), json!("Every second"));
     browser.execute("getSelection().removeAllRanges()", &json!([]));
     browser.not_see("seen by everybody");
     browser.finish();
@@ -61,7 +61,7 @@ fn a_theme_and_a_zone_are_chosen_and_stay() {
     let server = Server::start();
     server.job("tokyo", &json!({"cronExpression": "0 9 * * *", "timezone": "Asia/Tokyo"}));
     let browser = Browser::admin(&server);
-    browser.visit(&server.url("/jobs"));
+    browser.visit(&server.url("/jobs/tokyo"));
     browser.see("JST");
     browser.click("UTC");
     browser.see("00:00 UTC");
@@ -80,7 +80,7 @@ fn a_theme_and_a_zone_are_chosen_and_stay() {
     browser.fill("My time zone", "Europe/Paris");
     browser.click("Save");
     browser.until("return document.documentElement.dataset.theme === 'light'");
-    browser.visit(&server.url("/jobs"));
+    browser.visit(&server.url("/jobs/tokyo"));
     browser.see("JST");
     browser.finish();
 }
@@ -109,7 +109,7 @@ fn hands_stay_on_the_keyboard() {
     }
     let browser = Browser::admin(&server);
     browser.press("g j");
-    browser.see("Scheduled jobs");
+    browser.see("New job");
     browser.visit(&server.url("/jobs?sort=jobKey"));
     browser.press("j j");
     browser.until("return document.querySelector('[data-current]').dataset.row === 'b-second'");

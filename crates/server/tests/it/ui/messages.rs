@@ -16,7 +16,7 @@ fn a_server_without_jobs_says_so_and_offers_to_make_one() {
     let (ana, bob) = (Visitor::admin(&server), Visitor::sign_in(&server, "viewer"));
     for path in ["/", "/timeline", "/timeline?range=7d", "/jobs", "/jobs?status=paused"] {
         let page = ana.page(path);
-        assert_has(main_of(&page), &["No scheduled jobs yet", "href=\"/new\""]);
+        assert_has(main_of(&page), &["No jobs yet", "href=\"/new\""]);
         assert!(!page.contains("No matching jobs"), "{path}");
         // Who may not make one is not led there.
         assert!(!main_of(&bob.page(path)).contains("href=\"/new\""), "{path}");

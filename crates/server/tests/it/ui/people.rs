@@ -24,6 +24,6 @@ impl Browser {
         self.visit(&server.url("/sign-in"));
         self.fill("Token", token);
         self.click("Sign in");
-        self.see("Needs attention");
+        self.see("Next runs");
     }
 }

@@ -19,7 +19,7 @@ fn a_token_opens_the_page_that_was_asked_for() {
     browser.see("The token is unknown, expired or revoked.");
     browser.fill("Token", &server.token);
     browser.click("Sign in");
-    browser.see("Scheduled jobs");
+    browser.see("New job");
     assert!(browser.url().ends_with("/jobs?q=daily"), "{}", browser.url());
     // No script can read the session.
     assert_eq!(browser.execute("return document.cookie", &json!([])), json!(""));

@@ -5,6 +5,8 @@ with page as materialized (
     select j.id, j.created_at, j.last_run_id from everbell.job_rows j
     where
       ($1::text[] is null or j.status = any($1))
+      and ($1 is null or not 'latest' = any($1) or not exists (
+        select from everbell.jobs l where l.job_key = j.job_key and l.version > j.version))
       and ($2::text[] is null or j.target = any($2))
       and ($3::text is null or j.job_key = $3)
       and ($4::text is null or position(lower($4) in lower(j.job_key || ' ' || j.target || ' ' || j.description)) > 0)

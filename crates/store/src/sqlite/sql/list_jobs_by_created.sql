@@ -5,6 +5,8 @@ with page as materialized (
     select j.id from everbell_jobs j
     where
       (?1 is null or j.status in (select value from json_each(?1)))
+      and (?1 is null or instr(?1, '"latest"') = 0 or not exists (
+        select 1 from everbell_jobs l where l.job_key = j.job_key and l.version > j.version))
       and (?2 is null or j.target in (select value from json_each(?2)))
       and (?3 is null or j.job_key = ?3)
       and (?4 is null or instr(lower(j.job_key), ?4) or instr(lower(j.target), ?4) or instr(lower(j.description), ?4))

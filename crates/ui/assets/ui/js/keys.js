@@ -1,7 +1,7 @@
 // Keyboard shortcuts. They are ignored while the user types.
 const PLACES = { o: "", j: "/jobs", r: "/runs", t: "/timeline", z: "/orgs", c: "/cluster", a: "/audit", s: "/settings" };
 const KEYS = [
-  ["/", "Search"], ["g o", "Go to overview"], ["g j", "Go to jobs"], ["g r", "Go to runs"], ["g t", "Go to timeline"], ["g z", "Go to orgs"], ["g c", "Go to cluster"], ["g a", "Go to audit"], ["g s", "Go to settings"],
+  ["Ctrl K", "Search everything"], ["/", "Search"], ["g o", "Go to overview"], ["g j", "Go to jobs"], ["g r", "Go to runs"], ["g t", "Go to timeline"], ["g z", "Go to orgs"], ["g c", "Go to cluster"], ["g a", "Go to audit"], ["g s", "Go to settings"],
   ["j  k", "Next or previous row"], ["Enter", "Open row"], ["x", "Select row"], ["p", "Pause or resume"], ["n", "Run now"],
   ["c", "New job"], ["l", "Turn live updates on or off"], ["t", "Switch between light and dark"], ["Esc", "Close"], ["?", "Show shortcuts"],
 ];

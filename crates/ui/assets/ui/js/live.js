@@ -1,5 +1,5 @@
-// Live updates. A visible tab has one event stream. After an event the page is fetched again, and each region that differs
-// is replaced, unless the user is working in it.
+// Live updates. A visible tab has one event stream. After an event the parts of the page that differ are fetched, and each
+// replaces its region, unless the user is working in it.
 let stream = null;
 let asked = null;
 let pause = 500;
@@ -18,20 +18,46 @@ const isBusy = (region) => {
 const atEnd = (node) => node.hasAttribute("data-tail") && node.scrollHeight - node.scrollTop - node.clientHeight < 8;
 const tails = (root) => root.querySelectorAll("[data-tail]").forEach((node) => { node.scrollTop = node.scrollHeight; });
 
+// Nothing moves under the hand: while the pointer or the focus is in a table, its rows change in place.
+const isHeld = (table) => table.matches(":hover") || (table.contains(document.activeElement) && document.activeElement !== table);
+
+function swapRows(region, fresh, table) {
+  const rows = [...table.querySelectorAll("tr[data-row]")];
+  const now = new Map([...fresh.querySelectorAll("tr[data-row]")].map((row, at) => [row.dataset.row, [row, at]]));
+  let moved = 0;
+  rows.forEach((row, at) => {
+    const [next, place] = now.get(row.dataset.row) ?? [];
+    row.classList.toggle("gone", !next);
+    if (!next || place !== at) moved += 1;
+    now.delete(row.dataset.row);
+    if (!next || next.hasAttribute("data-same") || isBusy(row) || row.contains(document.activeElement)) return;
+    if (row.hasAttribute("data-current")) next.setAttribute("data-current", "");
+    row.replaceWith(next);
+    next.dispatchEvent(new CustomEvent("swapped", { bubbles: true }));
+  });
+  moved += now.size;
+  const button = region.querySelector("[data-reorder]");
+  if (button) { button.hidden = !moved; button.textContent = `${moved} moved · reorder`; }
+}
+
 // Replaces what differs. Focus stays on what has the same address or id.
-function swap(page) {
+function swap(page, all = false) {
   for (const region of document.querySelectorAll("[data-region]")) {
     const fresh = page.getElementById(region.id);
     if (!fresh || isBusy(region)) continue;
-    const strip = (html) => html.replace(/<(span class="away"|time )[^>]*>[^<]*/g, "").replace(/name="once" value="[^"]*"/g, "").replace(/(data-needs-script="") hidden=""/g, "$1");
-    if (strip(fresh.innerHTML) === strip(region.innerHTML)) continue;
+    const table = region.querySelector("table[data-rows]");
+    if (!all && table && fresh.querySelector("tr[data-row]") && isHeld(table)) { swapRows(region, fresh, table); continue; }
+    for (const row of fresh.querySelectorAll("tr[data-same]")) {
+      const own = region.querySelector(`tr[data-row="${CSS.escape(row.dataset.row)}"]`);
+      if (own) row.replaceWith(own.cloneNode(true)); else { delete row.dataset.hash; delete fresh.dataset.hash; }
+    }
     const held = region.contains(document.activeElement) ? document.activeElement : null;
     const name = held && (held.id ? `#${CSS.escape(held.id)}` : held.getAttribute("href") ? `[href="${CSS.escape(held.getAttribute("href"))}"]` : null);
     const current = region.querySelector("[data-current]")?.dataset.row;
     const open = [...region.querySelectorAll("details[open][id]")].map((node) => node.id);
     const places = [...region.querySelectorAll("pre[id]")].map((node) => [node.id, node.scrollTop, atEnd(node)]);
     region.innerHTML = fresh.innerHTML;
-    if (fresh.dataset.every) region.dataset.every = fresh.dataset.every; else delete region.dataset.every;
+    for (const key of ["every", "hash"]) if (fresh.dataset[key]) region.dataset[key] = fresh.dataset[key]; else delete region.dataset[key];
     tails(region);
     for (const [id, top, end] of places) {
       const node = document.getElementById(id);
@@ -66,18 +92,21 @@ function continueSession(page) {
   if (stream?.readyState === 2) { disconnect(); listen(); }
 }
 
-async function refresh() {
+// Parts that are here already are not sent again.
+const have = () => [...document.querySelectorAll("[data-hash]")].map((node) => node.dataset.hash).join(" ");
+
+async function refresh(all) {
   asked = null;
   if (document.hidden || document.querySelector("dialog[open]")) return;
   const begun = performance.now();
   try {
-    const answer = await fetch(location.href, { headers: { "x-everbell": "live" }, cache: "no-store" });
+    const answer = await fetch(location.href, { headers: { "x-everbell": "live", "x-everbell-have": have() }, cache: "no-store" });
     if (answer.status === 401 && !isTyped()) return location.reload();
     if (answer.status === 401) showSessionEnded();
     if (answer.ok) {
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       continueSession(page);
-      swap(page);
+      swap(page, all === true);
     }
   } catch { showLiveState("lost"); }
   // A slow server is asked less often.
@@ -126,6 +155,7 @@ function startLive() {
     listen();
   });
   window.addEventListener("pagehide", disconnect);
+  document.addEventListener("click", (event) => { if (event.target.closest("[data-reorder]")) refresh(true); });
   tails(document);
   // Next runs, countdowns and output change without an event. Without a stream this is the only update.
   setInterval(() => {

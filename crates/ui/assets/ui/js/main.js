@@ -2,4 +2,5 @@ startTimes();
 startDialogs();
 startForms();
 startKeys();
+startPalette();
 startLive();

@@ -42,7 +42,6 @@ const NOW: &str = "2026-11-15T12:41:00Z";
 pub(super) fn all() -> Vec<Scene> {
     let scene = |title, wide, html| Scene { title, wide, html };
     vec![
-        scene("Tiles", true, tiles()),
         scene("Runs per hour", false, hourly(ordinary, "b-day")),
         scene("Fire lag per hour", false, lags("l-day", 1)),
         scene("Runs per hour, every status", false, hourly(|dice, _| every(dice), "b-all")),
@@ -163,26 +162,6 @@ fn strips() -> String {
 fn page_strip(id: &str, every_hours: i64, count: usize) -> String {
     let runs = strip_runs(count, every_hours, some);
     strip(&Strip { id, job: NASTY, size: StripSize::Page, zone: &paris(), runs: &runs })
-}
-
-fn tiles() -> String {
-    let tile = |(index, (title, colour, limit)): (usize, (&str, Colour, u64))| {
-        let (mut dice, id) = (Dice(index as u64 + 3), format!("k-{index}"));
-        let counts: Vec<u64> = (0..24).map(|_| dice.below(limit.max(1)).saturating_sub(limit / 5)).collect();
-        let total: u64 = counts.iter().sum();
-        let drawn = spark(&Spark { id: &id, title, noun: "run", colour, counts: &counts });
-        format!("<div><p>{title}</p><b>{total}</b>{drawn}</div>")
-    };
-    let tiles = [
-        ("Due now", Colour::Plain, 4),
-        ("Canceled 24 h", Colour::Plain, 9),
-        ("Succeeded 24 h", Colour::Good, 400),
-        ("Failed 24 h", Colour::Bad, 3),
-        ("Skipped 24 h", Colour::Skipped, 12),
-        ("Late 24 h", Colour::Plain, 0),
-    ];
-    let tiles: String = tiles.into_iter().enumerate().map(tile).collect();
-    format!("<div class=\"tiles\">{tiles}</div>")
 }
 
 fn gauges() -> String {

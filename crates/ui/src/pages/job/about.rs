@@ -7,8 +7,9 @@ use everbell_wire as wire;
 use super::lives;
 use crate::badge;
 use crate::clock::{Clock, lasted};
-use crate::markup::Markup;
+use crate::markup::{Markup, url_part};
 use crate::pages::action::Subject;
+use crate::pages::runs::row::failure_text;
 
 /// A job in short.
 pub(super) struct About {
@@ -28,8 +29,10 @@ pub(super) struct About {
     pub(super) failures: u32,
     pub(super) pause: Option<PauseLine>,
     pub(super) error: Option<String>,
-    pub(super) policies: Vec<String>,
-    pub(super) labels: Vec<String>,
+    /// Those that differ from the defaults, and the others.
+    pub(super) policies: (Vec<String>, Vec<String>),
+    /// Each as a filter writes it, and as a part of an address.
+    pub(super) labels: Vec<(String, String)>,
     pub(super) description: String,
     pub(super) warnings: Vec<String>,
     /// Where the job is declared, if it is.
@@ -44,6 +47,8 @@ pub(super) struct LastRun {
     pub(super) at: Markup,
     pub(super) away: Markup,
     pub(super) took: String,
+    /// Why it failed.
+    pub(super) reason: Option<String>,
 }
 
 /// Why, who, since when, until when; and what passed meanwhile.
@@ -91,12 +96,18 @@ impl About {
                 at: clock.at(run.scheduled_at, zone),
                 away: clock.away(run.scheduled_at),
                 took: lasted(run.started_at, run.finished_at),
+                reason: failure_text(run),
             }),
             failures: state.consecutive_failures,
             pause,
             error: state.error.clone(),
-            policies: wire::Policies::from(definition).summary(),
-            labels: definition.labels.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            policies: wire::Policies::from(definition).split_summary(),
+            labels: definition
+                .labels
+                .iter()
+                .map(|(name, value)| format!("{name}={value}"))
+                .map(|label| (label.clone(), url_part(&label)))
+                .collect(),
             description: definition.description.clone(),
             warnings: warnings(subject, clock),
             declared: declared(job),

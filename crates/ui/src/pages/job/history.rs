@@ -37,6 +37,8 @@ pub(super) struct HistoryCharts {
     pub(super) none: bool,
     /// How far the calendar goes back.
     pub(super) span: String,
+    /// Said if there are more runs than the charts show.
+    pub(super) limit: Option<String>,
 }
 
 /// The data of the charts.
@@ -114,11 +116,13 @@ impl HistoryData {
                 usual,
                 spec.and_then(|spec| interval(spec, clock.now)),
             ),
-            lags: chart("lags", "Fire lag", &lags, None, None),
+            lags: chart("lags", "Start delay", &lags, None, None),
             calendar: Markup::from_html(calendar(&input)),
             calendar_table: Markup::from_html(calendar_table(&input)),
             rates: self.rates(clock.now),
             none: self.summaries.is_empty(),
+            limit: (self.summaries.len() >= MAX_RUNS as usize)
+                .then(|| "Durations and start delays are of the newest 1,000 runs.".to_owned()),
             span: match self.weeks {
                 WEEKS => "Half a year".to_owned(),
                 1 => "This week".to_owned(),
@@ -151,8 +155,10 @@ impl HistoryData {
 
     /// How many of the runs succeeded, over a week and a month.
     fn rates(&self, now: Timestamp) -> Vec<String> {
+        let first = self.buckets.first().map_or(now, |bucket| bucket.from);
         let rate = |days: i64| {
             let since = now.as_second() - days * 86_400;
+            let is_complete = first.as_second() <= since || self.weeks == WEEKS;
             let of = |status| {
                 self.buckets
                     .iter()
@@ -163,10 +169,18 @@ impl HistoryData {
             let (good, bad) = (of(RunStatus::Succeeded), of(RunStatus::Failed));
             // A rate that is not quite all is never told as all.
             let runs = if good + bad == 1 { "run" } else { "runs" };
+            let when = if is_complete {
+                format!("in {days} days")
+            } else {
+                // A busy job has too many runs to count all of them.
+                format!("since {}", self.days.first().map(ToString::to_string).unwrap_or_default())
+            };
             (good + bad > 0)
-                .then(|| format!("{} % of {} {runs} succeeded in {days} days", good * 100 / (good + bad), good + bad))
+                .then(|| format!("{} % of {} {runs} succeeded {when}", good * 100 / (good + bad), good + bad))
         };
-        [7, 30].into_iter().filter_map(rate).collect()
+        let mut rates: Vec<String> = [7, 30].into_iter().filter_map(rate).collect();
+        rates.dedup();
+        rates
     }
 }
 

@@ -1,6 +1,7 @@
 //! A job: its definition, next runs, history, versions, audit entries and explained slots.
 
 mod about;
+mod backfills;
 pub(crate) mod history;
 mod slots;
 mod upcoming;
@@ -13,6 +14,7 @@ use everbell_core::store::{AuditEntry, Page, PageRequest, ProblemFilter};
 
 use self::about::About;
 pub(crate) use self::about::declared;
+use self::backfills::ActiveBackfill;
 use self::history::HistoryCharts;
 use self::slots::{GapLine, SlotExplanation};
 use self::upcoming::UpcomingFire;
@@ -32,13 +34,13 @@ use everbell_wire::form::{Field, Kind, TEXT, optional};
 pub(crate) const QUERY: &[Field] = &[
     optional("at", Kind::Time, "The time to explain. A time without an offset is in the job's time zone."),
     optional("orgId", TEXT, "For this org, of a job that fires for each."),
-    optional("fires", Kind::Integer { min: 10, max: 200 }, "How many fires are shown."),
+    optional("fires", Kind::Integer { min: 1, max: 200 }, "How many fires are shown."),
 ];
 
 /// How many of each are shown.
 const MAX_AUDIT_ENTRIES: u32 = 10;
 const MAX_GAPS: u32 = 20;
-const DEFAULT_FIRES: u32 = 10;
+const DEFAULT_FIRES: u32 = 5;
 const MAX_RECENT_RUNS: u32 = 10;
 
 #[derive(Template)]
@@ -55,7 +57,11 @@ struct JobPage {
     problems: Vec<(&'static str, String)>,
     history: Option<HistoryCharts>,
     recent: Vec<Row>,
+    /// Backfills that are not done.
+    backfills: Vec<ActiveBackfill>,
     upcoming: Vec<UpcomingFire>,
+    /// Whether times are shown in another zone than UTC.
+    shows_utc: bool,
     more_fires: Option<u32>,
     versions: Vec<Version>,
     /// `None` if the role may not read runs.
@@ -89,7 +95,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = request.jobs();
     let freezes = request.app.bell.freezes();
-    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen) = tokio::join!(
+    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen, backfills) = tokio::join!(
         request.frame(Section::Jobs, subject.key.clone()),
         request.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
@@ -100,6 +106,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         recent(&request, &subject),
         problems(&request, &subject),
         freezes.in_force_for(subject.definition()),
+        backfills::active(&request, &subject),
     );
     let (versions, fires) = (versions?, subject.status() == JobStatus::Active);
     let page = JobPage {
@@ -109,6 +116,8 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         problems: problems?,
         history: history?.map(|data| data.draw(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::new(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
+        backfills: backfills?,
+        shows_utc: clock.zone(Some(&subject.zone)).name() != "UTC",
         upcoming: upcoming::fires(&subject, &clock, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),
         versions: Version::all(&versions, &clock),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use everbell::{JobRow, RunStatus};
-use everbell_core::Zone;
+use everbell_core::{Definition, Zone};
 use everbell_core::store::{RecentRuns, RunSummary};
 
 use crate::chart::{Strip, StripRun, StripSize, strip};
@@ -44,8 +44,7 @@ pub(super) async fn summaries(
 
 /// The newest first; nothing for a job that never ran.
 pub(super) fn drawn(
-    number: usize,
-    key: &str,
+    job: &Definition,
     runs: &[RunSummary],
     clock: &Clock,
     zone: Option<&Zone>,
@@ -55,7 +54,10 @@ pub(super) fn drawn(
     }
     let shown: Vec<StripRun> = runs.iter().rev().map(|run| strip_run(run, clock.now)).collect();
     let zone = clock.zone(zone);
-    let input = Strip { id: &format!("strip-{number}"), job: key, size: StripSize::List, zone: &zone, runs: &shown };
+    // The same wherever the row stands, so that a row that only moved is not sent again.
+    let id = job.id.to_string().replace('-', "");
+    let id = format!("strip-{}", id.get(id.len().saturating_sub(12)..).unwrap_or(&id));
+    let input = Strip { id: &id, job: job.key.as_str(), size: StripSize::List, zone: &zone, runs: &shown };
     let count = |status| runs.iter().filter(|run| run.status == status).count();
     let (good, bad) = (count(RunStatus::Succeeded), count(RunStatus::Failed));
     let rate = (good + bad > 0).then(|| format!("{} % ok", good * 100 / (good + bad)));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell::RunRecord;
+use everbell_core::Failure;
 use everbell_core::store::RunSummary;
 use jiff::Timestamp;
 
@@ -51,6 +52,18 @@ pub(crate) struct FailureGroup {
     pub(crate) jobs: Vec<String>,
     /// The newest.
     pub(crate) run: String,
+}
+
+impl FailureGroup {
+    /// What makes failures similar.
+    pub(crate) fn key(&self) -> (String, String, String) {
+        (self.target.clone(), self.code.clone(), without_numbers(&self.message))
+    }
+}
+
+/// What makes a failure similar to others.
+pub(crate) fn cause_key(target: &str, failure: &Failure) -> (String, String, String) {
+    (target.to_owned(), failure.code.as_str().to_owned(), without_numbers(&failure.message))
 }
 
 /// Failed runs in groups, the largest first. The newest runs come first.

@@ -1,9 +1,11 @@
-//! The first page: what needs attention, what is going on, what comes next, how the day went.
+//! The first page: whether all is well, what is wrong and why, what comes next, what is going on.
 
 pub(crate) mod attention;
+mod causes;
 mod charts;
 mod outage;
 mod read;
+mod start_here;
 
 use std::time::Duration;
 
@@ -13,18 +15,26 @@ use everbell_core::freeze::Freeze;
 use jiff::{SignedDuration, Timestamp};
 
 use self::attention::group_failures;
-use self::charts::{Day, Tile};
+use self::causes::{Cause, Health, counted};
+use self::charts::Day;
 use self::outage::OutageCard;
-use self::read::{History, MAX_LISTED_CONCERNS, OverviewData};
+use self::read::{History, OverviewData};
+use self::start_here::StartHere;
 use crate::chart::{Gauge, gauge};
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
+use crate::pages::runs::row::brief_failure;
 use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::problem::Problem;
 use everbell_wire::elapsed::wait;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// More lines are folded.
+const MAX_SHOWN_PROBLEMS: usize = 10;
+/// More jobs of a line are counted.
+const MAX_NAMED_JOBS: usize = 2;
+
 #[derive(Template)]
 #[template(path = "overview.html")]
 struct Overview {
@@ -32,41 +42,78 @@ struct Overview {
     /// The last outage, if it ended lately.
     outage: Option<OutageCard>,
     frame: Frame,
-    tiles: Vec<Tile>,
+    health: Health,
+    /// Since when the oldest problem is known.
+    since: Option<Markup>,
+    /// How many runs failed in the last day, and where they are listed.
+    failed: Option<(u64, String)>,
     /// `None` if the role may not read runs.
     day: Option<Day>,
-    concerns: Vec<Concern>,
-    on_time: u64,
-    failures: Vec<Failures>,
+    /// Those that are shown, and those that are folded.
+    problems: [Vec<ProblemLine>; 2],
+    /// Failures of the day that are over.
+    recovered: Vec<ProblemLine>,
     coming: Vec<Coming>,
     running: Vec<Running>,
+    /// How many more runs are running.
+    more_running: u64,
+    start_here: Option<StartHere>,
     no_act: Option<String>,
     no_make: Option<String>,
-    none_yet: bool,
 }
 
-/// Something that needs attention.
-struct Concern {
+/// One problem: whose, why, how often, since when, and what can be done.
+struct ProblemLine {
     /// The class and icon, and a word.
     sign: (&'static str, &'static str),
-    name: String,
-    href: String,
-    text: String,
-    since: Option<Markup>,
-    /// A job that could be paused.
+    /// Names and addresses.
+    names: Vec<(String, String)>,
+    /// How many more jobs have it.
+    more: usize,
+    /// All of the reason, and what is worth a line.
+    reason: String,
+    brief: String,
+    count: String,
+    since: Option<Timestamp>,
+    since_text: Option<Markup>,
+    /// A list of its runs.
+    runs: Option<String>,
+    /// The form that pauses its job.
     pause: Option<String>,
 }
 
-struct Failures {
-    target: String,
-    code: String,
-    message: String,
-    count: usize,
-    first: Markup,
-    last: Markup,
-    jobs: Vec<(String, String)>,
-    href: String,
-    run: String,
+impl ProblemLine {
+    fn new(sign: (&'static str, &'static str), name: String, href: String, reason: String) -> ProblemLine {
+        ProblemLine {
+            sign,
+            names: vec![(name, href)],
+            more: 0,
+            brief: reason.clone(),
+            reason,
+            count: String::new(),
+            since: None,
+            since_text: None,
+            runs: None,
+            pause: None,
+        }
+    }
+
+    fn of_job(sign: (&'static str, &'static str), row: &JobRow, reason: String) -> ProblemLine {
+        let key = row.job.definition.key.to_string();
+        let part = url_part(&key);
+        let pause = (row.job.state.status == JobStatus::Active).then(|| format!("/jobs/{part}/pause"));
+        ProblemLine { pause, ..ProblemLine::new(sign, key, format!("/jobs/{part}"), reason) }
+    }
+
+    fn since(self, at: Option<Timestamp>, clock: &Clock) -> ProblemLine {
+        ProblemLine { since: at, since_text: at.map(|at| clock.away(at)), ..self }
+    }
+
+    /// The names that fit into a line.
+    fn named(keys: &[String]) -> (Vec<(String, String)>, usize) {
+        let names = keys.iter().take(MAX_NAMED_JOBS).map(|key| (key.clone(), format!("/jobs/{}", url_part(key))));
+        (names.collect(), keys.len().saturating_sub(MAX_NAMED_JOBS))
+    }
 }
 
 /// A freeze that is in force, or one that will be.
@@ -80,7 +127,7 @@ struct FreezeLine {
 struct Coming {
     key: String,
     part: String,
-    at: Markup,
+    at: String,
     away: Markup,
     text: String,
 }
@@ -97,30 +144,46 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let read = OverviewData::load(&request).await?;
     let (clock, frame) = (request.clock(), request.frame(Section::Overview, "Overview").await);
     let freezes = request.app.bell.freezes().list().await?;
-    let living = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.jobs);
-    let concerns = concerns(&read, &clock);
     let history = read.history.as_ref();
-    let failed = history.map_or(&[][..], |history| &history.failed);
+    let failures = group_failures(history.map_or(&[][..], |history| &history.failed));
+    let causes = causes::causes(&read.failing, &failures, history.is_some());
+    let recovered = causes::recovered(failures, &causes);
+    let from = day_ago(request.now);
+    let mut problems = problems(&read, &causes, &clock);
+    let runs = history.map(|history| charts::totals(&history.buckets));
+    let jobs = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.jobs);
+    let running_now = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.running);
+    let listed = history.map_or(0, |history| history.running.len() as u64);
     let page = Overview {
-        tiles: charts::tiles(history, frame.nav_counts.as_ref(), request.now),
+        since: problems.iter().filter_map(|line| line.since).min().map(|at| clock.short(at)),
+        health: Health { problems: problems.len(), jobs, runs },
+        failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
-        on_time: living.saturating_sub(concerns.len() as u64),
-        failures: group_failures(failed)
-            .into_iter()
-            .take(MAX_LISTED_CONCERNS as usize)
-            .map(|group| failures(group, &clock, request.now))
-            .collect(),
+        recovered: recovered.into_iter().map(|group| recovered_line(group, &clock, &from)).collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
+        more_running: if history.is_some_and(History::has_more_running) {
+            running_now.saturating_sub(listed).max(1)
+        } else {
+            0
+        },
         freezes: freezes.into_iter().map(|freeze| freeze_line(freeze, &clock)).collect(),
         outage: outage::card(&request, &clock).await?,
+        start_here: StartHere::load(&request, jobs).await?,
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
-        none_yet: frame.nav_counts.as_ref().is_some_and(|nav_counts| nav_counts.jobs == 0),
-        concerns,
+        problems: {
+            let folded = problems.split_off(problems.len().min(MAX_SHOWN_PROBLEMS));
+            [problems, folded]
+        },
         frame,
     };
     UiResponse::page(&page)
+}
+
+/// A day ago, as a part of an address.
+fn day_ago(now: Timestamp) -> String {
+    url_part(&now.checked_sub(DAY).unwrap_or(now).strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 fn freeze_line(freeze: Freeze, clock: &Clock) -> FreezeLine {
@@ -129,62 +192,27 @@ fn freeze_line(freeze: Freeze, clock: &Clock) -> FreezeLine {
     FreezeLine { jobs, from, until: clock.at(freeze.ends_at, None), reason: freeze.reason }
 }
 
-/// Everything that needs attention, the worst first.
-fn concerns(read: &OverviewData, clock: &Clock) -> Vec<Concern> {
-    let of_job = |sign, row: &JobRow, text: String| {
-        let key = row.job.definition.key.to_string();
-        let part = url_part(&key);
-        let active = row.job.state.status == JobStatus::Active;
-        Concern {
-            sign,
-            name: key,
-            href: format!("/jobs/{part}"),
-            text,
-            since: None,
-            pause: active.then(|| format!("/jobs/{part}/pause")),
-        }
-    };
-    let errored = read
-        .errored
-        .iter()
-        .map(|row| of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default()));
-    let failing = read.failing.iter().map(|row| {
-        let count = row.job.state.consecutive_failures;
-        let last_run = row.last_run.as_ref().filter(|_| read.history.is_some());
-        let failure = last_run.and_then(|run| run.failure.as_ref());
-        let why =
-            failure.map_or_else(String::new, |failure| format!(": {}: {}", failure.code.as_str(), failure.message));
-        let times =
-            if count == 1 { "the last run failed".to_owned() } else { format!("failed {count} times in a row") };
-        let since = last_run.map(|run| clock.away(run.scheduled_at));
-        let paused = if row.job.state.status == JobStatus::Paused { "paused; " } else { "" };
-        Concern { since, ..of_job(("bad", "Failing"), row, format!("{paused}{times}{why}")) }
+/// Every problem, the worst first.
+fn problems(read: &OverviewData, causes: &[Cause], clock: &Clock) -> Vec<ProblemLine> {
+    let errored = read.errored.iter().map(|row| {
+        ProblemLine::of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default())
     });
-    let unserved = read.unserved.iter().map(|(target, jobs)| Concern {
-        sign: ("warn", "No instance"),
-        name: target.clone(),
-        href: "/targets".to_owned(),
-        text: format!(
-            "no live instance serves this target; {jobs} {} not fire",
-            if *jobs == 1 { "job does" } else { "jobs do" }
-        ),
-        since: None,
-        pause: None,
+    let from = day_ago(clock.now);
+    let failing = causes.iter().map(|cause| failing_line(cause, clock, &from));
+    let unserved = read.unserved.iter().map(|(target, jobs)| {
+        let verb = if *jobs == 1 { "does" } else { "do" };
+        let reason = format!("no live instance serves this target; {} {verb} not fire", counted(*jobs, "job"));
+        ProblemLine::new(("warn", "No instance"), target.clone(), "/targets".to_owned(), reason)
     });
     let (running, too_slow) = read.history.as_ref().map_or((&[][..], &[][..]), |own| (&own.running, &own.too_slow));
     let long = running.iter().filter_map(|run| too_long(run, read.history.as_ref()?, clock));
-    let slow = too_slow.iter().map(|(key, count)| Concern {
-        sign: ("skip", "Too slow"),
-        href: format!("/jobs/{}", url_part(key)),
-        text: format!(
-            "{count} {} in 24 hours because a run was still active: it runs less often than scheduled",
-            if *count == 1 { "slot was skipped" } else { "slots were skipped" }
-        ),
-        name: key.clone(),
-        since: None,
-        pause: None,
+    let slow = too_slow.iter().map(|(key, count)| {
+        let slots = if *count == 1 { "slot was" } else { "slots were" };
+        let reason = format!("{count} {slots} skipped in 24 hours because a run was still active");
+        ProblemLine::new(("skip", "Too slow"), key.clone(), format!("/jobs/{}", url_part(key)), reason)
     });
-    let unarmed = read.unarmed.iter().map(|row| of_job(("off", "No next run"), row, nothing_next(row).to_owned()));
+    let unarmed =
+        read.unarmed.iter().map(|row| ProblemLine::of_job(("off", "No next run"), row, nothing_next(row).to_owned()));
     errored
         .chain(orgs(read.errored_orgs))
         .chain(failing)
@@ -195,6 +223,59 @@ fn concerns(read: &OverviewData, clock: &Clock) -> Vec<Concern> {
         .collect()
 }
 
+fn failing_line(cause: &Cause, clock: &Clock, from: &str) -> ProblemLine {
+    let paused = if cause.paused { "paused; " } else { "" };
+    let single = cause.jobs.len() == 1;
+    let reason = match &cause.reason {
+        Some((_, code, message)) => format!("{paused}{code}: {message}"),
+        None if cause.count == 1 => format!("{paused}the last run failed"),
+        None => format!("{paused}failed {} times in a row", cause.count),
+    };
+    let brief = cause.reason.as_ref().map(|(_, code, message)| format!("{paused}{}", brief_failure(code, message)));
+    let (names, more) = ProblemLine::named(&cause.jobs);
+    let runs = cause.reason.as_ref().map(|(target, code, _)| failed_runs(target, code, from));
+    let active = single && !cause.paused;
+    let line = ProblemLine {
+        sign: ("bad", "Failing"),
+        pause: names.first().filter(|_| active).map(|(_, href)| format!("{href}/pause")),
+        names,
+        more,
+        brief: brief.unwrap_or_else(|| reason.clone()),
+        reason,
+        count: match (cause.reason.is_some(), single) {
+            (true, true) if cause.count > 1 => format!("{} in a row", cause.count),
+            (true, false) => format!("{} jobs", cause.jobs.len()),
+            _ => String::new(),
+        },
+        since: None,
+        since_text: None,
+        runs,
+    };
+    line.since(cause.since, clock)
+}
+
+/// Where failed runs of the last day are listed.
+fn failed_runs(target: &str, code: &str, from: &str) -> String {
+    format!("/runs?status=failed&failureCode={}&target={}&from={from}", url_part(code), url_part(target))
+}
+
+fn recovered_line(group: attention::FailureGroup, clock: &Clock, from: &str) -> ProblemLine {
+    let (names, more) = ProblemLine::named(&group.jobs);
+    let line = ProblemLine {
+        sign: ("ok", "Over"),
+        names,
+        more,
+        brief: brief_failure(&group.code, &group.message),
+        reason: format!("{}: {}", group.code, group.message),
+        count: counted(group.count as u64, "run"),
+        since: None,
+        since_text: None,
+        runs: Some(failed_runs(&group.target, &group.code, from)),
+        pause: None,
+    };
+    line.since(Some(group.last), clock)
+}
+
 fn nothing_next(row: &JobRow) -> &'static str {
     match row.job.definition.scope {
         Scope::Global => "active, but its schedule has no more runs",
@@ -203,52 +284,23 @@ fn nothing_next(row: &JobRow) -> &'static str {
 }
 
 /// Timers of orgs that cannot fire, as one.
-fn orgs(errored: u32) -> Option<Concern> {
-    let timers = if errored == 1 { "1 org timer".to_owned() } else { format!("{errored} org timers") };
-    (errored > 0).then(|| Concern {
-        sign: ("warn", "Cannot fire"),
-        name: timers,
-        href: "/orgs?errored=true".to_owned(),
-        text: "a time zone or an override cannot be read".to_owned(),
-        since: None,
-        pause: None,
-    })
+fn orgs(errored: u32) -> Option<ProblemLine> {
+    let reason = "a time zone or an override cannot be read".to_owned();
+    let name = counted(u64::from(errored), "org timer");
+    (errored > 0)
+        .then(|| ProblemLine::new(("warn", "Cannot fire"), name, "/orgs?errored=true".to_owned(), reason))
 }
 
-fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<Concern> {
+fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<ProblemLine> {
     let (key, started) = (run.job_key.as_ref()?, run.started_at?);
     let usual = history.usual(key.as_str())?;
     let elapsed = Duration::try_from(clock.now.duration_since(started)).ok()?;
     let text = |time: Duration| wait(time.as_secs() as i64);
-    usual.is_far_beyond(elapsed).then(|| Concern {
-        sign: ("run", "Long run"),
-        name: key.to_string(),
-        href: format!("/runs/{}", run.id),
-        text: format!("running for {}; 95 % of earlier runs took at most {}", text(elapsed), text(usual.most)),
-        since: Some(clock.away(started)),
-        pause: None,
+    usual.is_far_beyond(elapsed).then(|| {
+        let reason = format!("running for {}; 95 % of earlier runs took at most {}", text(elapsed), text(usual.most));
+        let line = ProblemLine::new(("run", "Long run"), key.to_string(), format!("/runs/{}", run.id), reason);
+        line.since(Some(started), clock)
     })
-}
-
-fn failures(group: attention::FailureGroup, clock: &Clock, now: Timestamp) -> Failures {
-    let since = now.checked_sub(DAY).unwrap_or(now);
-    let query = format!(
-        "status=failed&failureCode={}&target={}&from={}",
-        url_part(&group.code),
-        url_part(&group.target),
-        url_part(&since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-    );
-    Failures {
-        first: clock.away(group.first),
-        last: clock.away(group.last),
-        jobs: group.jobs.iter().map(|key| (key.clone(), url_part(key))).collect(),
-        href: format!("/runs?{query}"),
-        target: group.target,
-        code: group.code,
-        message: group.message,
-        count: group.count,
-        run: group.run,
-    }
 }
 
 fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
@@ -264,7 +316,7 @@ fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
     Some(Coming {
         key: definition.key.to_string(),
         part: url_part(definition.key.as_str()),
-        at: clock.at(at, zone.as_ref()),
+        at: clock.words(at, zone.as_ref()),
         away: clock.away(at),
         text,
     })

@@ -9,9 +9,11 @@ use crate::request::UiRequest;
 use everbell_http::problem::Problem;
 
 /// How many of each kind of concern are named.
-pub(super) const MAX_LISTED_CONCERNS: u32 = 10;
+const MAX_LISTED_CONCERNS: u32 = 10;
+/// How many failing jobs are grouped by cause.
+const MAX_FAILING: u32 = 200;
 const MAX_LISTED_FIRES: u32 = 10;
-const MAX_LISTED_RUNNING: u32 = 20;
+pub(super) const MAX_LISTED_RUNNING: u32 = 8;
 /// The number of runs that usual durations are based on.
 const SAMPLED_RUNS_PER_JOB: u32 = 50;
 /// How many failures are grouped.
@@ -59,10 +61,10 @@ impl OverviewData {
             JobFilter { scheduled: Some(false), errored: Some(false), ..active() },
             JobFilter { sort: JobSort::NextRunAt, scheduled: Some(true), ..active() },
         );
-        let (named, fires) = (page(MAX_LISTED_CONCERNS), page(MAX_LISTED_FIRES));
+        let (named, fires, many) = (page(MAX_LISTED_CONCERNS), page(MAX_LISTED_FIRES), page(MAX_FAILING));
         let orgs = request.orgs();
         let (failing, errored, unarmed, next, targets, counts, history) = tokio::join!(
-            jobs.list(&failing, &named),
+            jobs.list(&failing, &many),
             jobs.list(&errored, &named),
             jobs.list(&unarmed, &named),
             jobs.list(&next, &fires),
@@ -116,9 +118,9 @@ impl History {
         Ok(Some(History { buckets, running, more_running, failed, too_slow, summaries }))
     }
 
-    /// How many runs are running, if all of them were read.
-    pub(super) fn all_running(&self) -> Option<u64> {
-        (!self.more_running).then_some(self.running.len() as u64)
+    /// Whether more runs are running than were read.
+    pub(super) fn has_more_running(&self) -> bool {
+        self.more_running
     }
 
     /// Returns the usual durations of a job.

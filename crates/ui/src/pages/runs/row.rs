@@ -14,6 +14,10 @@ use everbell_wire::elapsed::took;
 pub(crate) const LATE_START_MS: i64 = 1_000;
 /// How much of a reason is in a list; its run has all of it.
 const MAX_REASON_CHARS: usize = 160;
+/// How much of its beginning stays, if it is longer.
+const REASON_HEAD_CHARS: usize = 50;
+/// Longer paths are cut at their beginning.
+const MAX_PATH_CHARS: usize = 28;
 const MAX_TITLE_CHARS: usize = 2_000;
 
 /// A run in a list.
@@ -24,10 +28,11 @@ pub(crate) struct Row {
     /// A note about the status.
     pub(crate) about: Option<String>,
     pub(crate) scheduled: Markup,
+    /// How long ago that was.
+    pub(crate) away: Markup,
     pub(crate) started: Option<Markup>,
     /// How late it started, if that is worth a word.
     pub(crate) late: Option<String>,
-    pub(crate) finished: Option<Markup>,
     pub(crate) duration: Markup,
     pub(crate) reason: Option<Reason>,
     pub(crate) job: Option<JobName>,
@@ -108,6 +113,8 @@ impl Row {
     pub(crate) fn new(run: &RunRecord, clock: &Clock, zone: Option<&Zone>, hosts: &Hosts) -> Row {
         let beside = |at: Timestamp| clock.beside(at, run.scheduled_at, zone);
         let lag = lag_ms(run);
+        // Its slots are in the past on purpose.
+        let is_backfill = matches!(run.trigger, Trigger::Backfill(_));
         let instance = run.claimed.map(|(_, instance)| instance.to_string());
         Row {
             id: run.id.to_string(),
@@ -115,9 +122,9 @@ impl Row {
             status: badge::run(run.status),
             about: about(run),
             scheduled: clock.at(run.scheduled_at, zone),
+            away: clock.away(run.scheduled_at),
             started: run.started_at.map(beside),
-            late: lag.filter(|ms| *ms > LATE_START_MS && run.attempt <= 1).map(|ms| format!("+{} late", took(ms))),
-            finished: run.finished_at.map(beside),
+            late: lag.filter(|ms| *ms > LATE_START_MS && run.attempt <= 1 && !is_backfill).map(|ms| format!("+{} late", took(ms))),
             duration: duration(run, clock),
             reason: Reason::new(run),
             job: JobName::new(run),
@@ -142,13 +149,47 @@ impl Reason {
             (None, Some(skip)) => (None, skip.to_string()),
             (None, None) => return None,
         };
-        Some(Reason { code, text: one_line(&whole, MAX_REASON_CHARS), title: cut(&whole, MAX_TITLE_CHARS), blocking })
+        Some(Reason { code, text: in_short(&whole), title: cut(&whole, MAX_TITLE_CHARS), blocking })
     }
 }
 
-/// A text on one line, not longer than that.
-fn one_line(text: &str, limit: usize) -> String {
-    cut(&text.split_whitespace().collect::<Vec<_>>().join(" "), limit)
+/// Why a run failed, in short: the code and the message.
+pub(crate) fn failure_text(run: &RunRecord) -> Option<String> {
+    run.failure.as_ref().map(|failure| brief_failure(failure.code.as_str(), &failure.message))
+}
+
+/// A failure for one line. What a program wrote last comes before the name of the program:
+/// `exit code 2: psql: connection refused`.
+pub(crate) fn brief_failure(code: &str, message: &str) -> String {
+    let ended = message.strip_prefix('`').and_then(|rest| rest.split_once("` ended with the ")).map(|(_, end)| end);
+    match ended.filter(|end| end.starts_with("exit code ") && end.contains(": ")) {
+        Some(end) => in_short(end),
+        None => format!("{code}: {}", in_short(message)),
+    }
+}
+
+/// A message on one line. Of long paths the end is kept, and of a long message the beginning and the end, because the
+/// end says what went wrong.
+fn in_short(text: &str) -> String {
+    let line = text.split_whitespace().map(short_path).collect::<Vec<_>>().join(" ");
+    let count = line.chars().count();
+    if count <= MAX_REASON_CHARS {
+        return line;
+    }
+    let head: String = line.chars().take(REASON_HEAD_CHARS).collect();
+    let tail: String = line.chars().skip(count - (MAX_REASON_CHARS - REASON_HEAD_CHARS)).collect();
+    format!("{head}…{tail}")
+}
+
+/// `…/bin/report.sh` for a long path; other words as they are.
+fn short_path(word: &str) -> String {
+    let parts: Vec<&str> = word.rsplitn(3, '/').collect();
+    match parts.as_slice() {
+        [last, folder, rest] if word.chars().count() > MAX_PATH_CHARS && !rest.is_empty() && !word.contains("://") => {
+            format!("…/{folder}/{last}")
+        }
+        _ => word.to_owned(),
+    }
 }
 
 fn cut(text: &str, limit: usize) -> String {
@@ -208,9 +249,31 @@ mod tests {
 
     #[test]
     fn a_reason_is_one_line() {
-        assert_eq!(one_line("a\n\tb  c", 10), "a b c");
-        assert_eq!(one_line("\u{1f4a5}\u{1f4a5}\u{1f4a5}", 2), "\u{1f4a5}\u{1f4a5}…");
+        assert_eq!(in_short("a\n\tb  c"), "a b c");
+        assert_eq!(cut("\u{1f4a5}\u{1f4a5}\u{1f4a5}", 2), "\u{1f4a5}\u{1f4a5}…");
         assert_eq!(cut("abc", 3), "abc");
+    }
+
+    #[test]
+    fn words_of_a_program_come_before_its_name() {
+        let message = "`sh` ended with the exit code 2: psql: connection refused";
+        assert_eq!(brief_failure("exit_code", message), "exit code 2: psql: connection refused");
+        let silent = "`false` ended with the exit code 1";
+        assert_eq!(brief_failure("exit_code", silent), format!("exit_code: {silent}"));
+        assert_eq!(brief_failure("http_status", "503 from host"), "http_status: 503 from host");
+    }
+
+    #[test]
+    fn the_end_of_a_reason_is_kept() {
+        let long = format!("cannot start {}/bin/report.sh: not found", "/srv/data/releases".repeat(3));
+        assert_eq!(in_short(&long), "cannot start …/bin/report.sh: not found");
+        assert_eq!(in_short("/usr/bin/env"), "/usr/bin/env");
+        let address = "https://status.example.com/a/b/c/d/e/f";
+        assert_eq!(in_short(address), address, "an address is no path");
+        let words = format!("first {} last", "\u{1f4a5}\u{1f4a5} ".repeat(200));
+        let short = in_short(&words);
+        assert!(short.starts_with("first ") && short.ends_with(" last") && short.contains('…'), "{short}");
+        assert_eq!(short.chars().count(), MAX_REASON_CHARS + 1);
     }
 
     #[test]

@@ -1,0 +1,193 @@
+//! Finds jobs, runs, orgs, pages and actions by a few letters. Scripts show it as a palette over any page.
+
+use askama::Template;
+use everbell::{JobFilter, JobStatus};
+use everbell_core::store::{OrgFilter, PageRequest};
+
+use crate::badge::run_words;
+use crate::markup::url_part;
+use crate::{Frame, Section, UiRequest, UiResponse};
+use everbell_http::access::Role;
+use everbell_http::api::runs::find_by_prefix;
+use everbell_http::problem::Problem;
+use everbell_wire::form::{Field, TEXT, optional};
+
+/// The query parameters.
+pub(crate) const QUERY: &[Field] = &[optional("q", TEXT, "What to look for.")];
+
+/// The most results of each kind.
+const MAX_JOBS: u32 = 8;
+const MAX_RUNS: u32 = 5;
+const MAX_ORGS: u32 = 5;
+/// Actions are offered for this many of the jobs found.
+const MAX_ACTED_ON: usize = 2;
+/// A longer text is cut.
+const MAX_QUERY_CHARS: usize = 200;
+
+/// Pages: name, other words for it, address.
+const PAGES: [(&str, &str, &str); 11] = [
+    ("Overview", "home dashboard health", "/"),
+    ("Jobs", "schedules cron list", "/jobs"),
+    ("Runs", "history executions", "/runs"),
+    ("Failed runs", "errors failures", "/runs?status=failed"),
+    ("Problems", "alerts notifications channels", "/problems"),
+    ("Timeline", "forecast calendar load", "/timeline"),
+    ("Orgs", "tenants organizations", "/orgs"),
+    ("Targets", "handlers programs", "/targets"),
+    ("Cluster", "instances servers", "/cluster"),
+    ("Audit", "log changes who", "/audit"),
+    ("Settings", "tokens theme sessions", "/settings"),
+];
+
+/// Actions that need no job, for admins.
+const ACTIONS: [(&str, &str, &str); 3] = [
+    ("New job", "create add", "/new"),
+    ("Import crontab", "create cron file", "/import"),
+    ("New org", "create tenant", "/new-org"),
+];
+
+#[derive(Template)]
+#[template(path = "find.html")]
+struct FindPage {
+    frame: Frame,
+    q: String,
+    groups: Vec<(&'static str, Vec<Found>)>,
+}
+
+/// One result.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    name: String,
+    note: String,
+    href: String,
+    /// Whether it is a form that opens above the page.
+    opens_dialog: bool,
+}
+
+impl Found {
+    fn new(name: impl Into<String>, note: impl Into<String>, href: impl Into<String>) -> Found {
+        Found { name: name.into(), note: note.into(), href: href.into(), opens_dialog: false }
+    }
+}
+
+pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
+    let text: String = request.query(QUERY).text("q").unwrap_or_default().trim().chars().take(MAX_QUERY_CHARS).collect();
+    let (jobs, runs, orgs) = tokio::join!(jobs(&request, &text), runs(&request, &text), orgs(&request, &text));
+    let jobs = jobs?;
+    let actions = job_actions(&request, &text, &jobs);
+    let jobs = jobs.into_iter().map(|(key, note)| Found::new(&key, note, format!("/jobs/{}", url_part(&key))));
+    let plain = |(name, _, href): &(&'static str, &str, &'static str)| Found::new(*name, "", *href);
+    let mut pages: Vec<Found> = matching(&PAGES, &text).map(plain).collect();
+    if request.barred(Role::Operator).is_some() {
+        pages.retain(|page| page.href != "/audit");
+    }
+    let made: Vec<Found> = if request.barred(Role::Admin).is_none() {
+        matching(&ACTIONS, &text).map(plain).collect()
+    } else {
+        Vec::new()
+    };
+    let groups = [
+        ("Jobs", jobs.collect()),
+        ("Runs", runs?),
+        ("Orgs", orgs?),
+        ("Actions", actions.into_iter().chain(made).collect()),
+        ("Pages", pages),
+    ];
+    let page = FindPage {
+        groups: groups.into_iter().filter(|(_, found): &(_, Vec<Found>)| !found.is_empty()).collect(),
+        frame: request.frame(Section::Find, "Search").await,
+        q: text,
+    };
+    UiResponse::page(&page)
+}
+
+/// Those whose name or other words contain every word of the text.
+fn matching<'a>(
+    all: &'a [(&'static str, &'static str, &'static str)],
+    text: &str,
+) -> impl Iterator<Item = &'a (&'static str, &'static str, &'static str)> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    all.iter().filter(move |(name, also, _)| {
+        let own = format!("{} {also}", name.to_lowercase());
+        words.iter().all(|word| own.contains(word.as_str()))
+    })
+}
+
+/// Keys and schedules of jobs; those whose key begins with the text come first.
+async fn jobs(request: &UiRequest, text: &str) -> Result<Vec<(String, String)>, Problem> {
+    let filter = JobFilter {
+        status: vec![JobStatus::Active, JobStatus::Paused],
+        text: Some(text.to_owned()).filter(|text| !text.is_empty()),
+        ..JobFilter::default()
+    };
+    let page = request.jobs().list(&filter, &PageRequest { limit: MAX_JOBS, after: None }).await?;
+    let mut found: Vec<(String, String)> = page
+        .items
+        .iter()
+        .map(|row| {
+            let definition = &row.job.definition;
+            let paused = if row.job.state.status == JobStatus::Paused { "paused · " } else { "" };
+            let schedule = everbell_wire::job::Schedule::from(&**definition).text;
+            (definition.key.to_string(), format!("{paused}{schedule}"))
+        })
+        .collect();
+    found.sort_by_key(|(key, _)| !key.to_lowercase().starts_with(&text.to_lowercase()));
+    Ok(found)
+}
+
+/// What can be done to the first jobs that were found.
+fn job_actions(request: &UiRequest, text: &str, jobs: &[(String, String)]) -> Vec<Found> {
+    if text.is_empty() || request.barred(Role::Operator).is_some() {
+        return Vec::new();
+    }
+    let of_job = |(key, note): &(String, String)| {
+        let path = format!("/jobs/{}", url_part(key));
+        let turn = if note.starts_with("paused") { ("Resume", "resume") } else { ("Pause", "pause") };
+        [("Run now:", "run-now"), turn].map(|(verb, action)| Found {
+            opens_dialog: true,
+            ..Found::new(format!("{verb} {key}"), "", format!("{path}/{action}"))
+        })
+    };
+    jobs.iter().take(MAX_ACTED_ON).flat_map(of_job).collect()
+}
+
+/// Runs whose id begins with the text.
+async fn runs(request: &UiRequest, text: &str) -> Result<Vec<Found>, Problem> {
+    if !request.may_read_runs() {
+        return Ok(Vec::new());
+    }
+    let runs = find_by_prefix(&request.to_api_request(), text, MAX_RUNS).await?;
+    let found = runs.iter().map(|run| {
+        let name = run.job_key.as_ref().map_or_else(|| run.target.to_string(), ToString::to_string);
+        Found::new(run.id.to_string(), format!("{name} · {}", run_words(run.status).1), format!("/runs/{}", run.id))
+    });
+    Ok(found.collect())
+}
+
+async fn orgs(request: &UiRequest, text: &str) -> Result<Vec<Found>, Problem> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    let filter = OrgFilter { text: Some(text.to_owned()), ..OrgFilter::default() };
+    let page = request.orgs().list(&filter, &PageRequest { limit: MAX_ORGS, after: None }).await?;
+    let found = page.items.iter().map(|org| {
+        let id = org.id.to_string();
+        let href = format!("/orgs/{}", url_part(&id));
+        Found::new(id, org.place.timezone.clone(), href)
+    });
+    Ok(found.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_found_by_all_words_in_any_case() {
+        let found = |text: &str| matching(&PAGES, text).map(|(name, ..)| *name).collect::<Vec<_>>();
+        assert_eq!(found("TIME"), ["Timeline"]);
+        assert_eq!(found("runs fail"), ["Failed runs"]);
+        assert_eq!(found("").len(), PAGES.len());
+        assert_eq!(found("nothing of this"), [""; 0]);
+    }
+}
