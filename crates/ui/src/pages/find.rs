@@ -25,7 +25,7 @@ const MAX_ACTED_ON: usize = 2;
 const MAX_QUERY_CHARS: usize = 200;
 
 /// Pages: name, other words for it, address.
-const PAGES: [(&str, &str, &str); 11] = [
+const PAGES: [(&str, &str, &str); 12] = [
     ("Overview", "home dashboard health", "/"),
     ("Jobs", "schedules cron list", "/jobs"),
     ("Runs", "history executions", "/runs"),
