@@ -305,10 +305,8 @@ fn time_text(
     values: &[Value],
     what: &impl Fn() -> String,
 ) -> StoreResult<Value> {
-    let text = match read_value(row, at, Kind::Text).map_err(|error| errors::from_sqlx(&what(), error))? {
-        Value::Text(text) => text,
-        _ => return Ok(Value::Null),
-    };
+    let value = read_value(row, at, Kind::Text).map_err(|error| errors::from_sqlx(&what(), error))?;
+    let Value::Text(text) = value else { return Ok(Value::Null) };
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(Value::Time(Micros::from(time).0));
     }
