@@ -42,7 +42,8 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
         if let Some(settings) = &org.settings {
             line["settings"] = json!(settings);
         }
-        lines += &format!("{line}\n");
+        lines.push_str(&line.to_string());
+        lines.push('\n');
     }
     let Some(file) = &args.file else {
         session.out.raw(&lines)?;

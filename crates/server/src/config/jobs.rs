@@ -50,9 +50,18 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> 
 }
 
 /// Reads `[[job_state]]` blocks: the jobs that are paused.
-pub(super) fn read_states(layers: &mut Layers) -> Vec<PausedJob> {
+pub(super) fn read_states(layers: &mut Layers, blocks: Value) -> Vec<PausedJob> {
+    let blocks = match blocks {
+        Value::Array(blocks) => blocks,
+        Value::Null => Vec::new(),
+        _ => {
+            let detail = "must be written as `[[job_state]]` blocks, with double brackets";
+            layers.refuse(&Fault::new("/job_state".to_owned(), "wrong_type", detail));
+            Vec::new()
+        }
+    };
     let mut states: Vec<PausedJob> = Vec::new();
-    for (n, block) in layers.blocks("job_state").iter().enumerate() {
+    for (n, block) in blocks.iter().enumerate() {
         let mut form = Form::read(block, JOB_STATE, Naming::Snake);
         let job_key = form.text("jobKey").unwrap_or_default().to_owned();
         if states.iter().any(|state| state.job_key == job_key) {

@@ -35,6 +35,7 @@ use everbell_core::Draft;
 use everbell_core::alert::Rule;
 use everbell_http::ApiSettings;
 use everbell_wire::Template;
+use serde_json::Value;
 
 use crate::notify::{ChannelSettings, NOTIFIER, evaluates};
 use crate::targets::TargetSettings;
@@ -201,18 +202,24 @@ impl Config {
 /// The `[[job]]` blocks of a file alone. Which targets there are, its reader knows; what else stands there is checked as
 /// ever, and says nothing.
 pub(crate) fn read_jobs(file: &str, text: &str) -> Result<Vec<Draft>, ConfigError> {
-    let (environment, flags) = (Environment::default(), ServeFlags::default());
-    let mut layers = Layers::new(Some(file.to_owned()), Document::parse(text), &environment, &flags);
+    let (mut layers, _) = jobs_file(file, text);
     let drafts = jobs::read(&mut layers, None);
     if layers.problems.is_empty() { Ok(drafts) } else { Err(ConfigError::new(layers.problems)) }
 }
 
 /// The `[[job_state]]` blocks of a file alone.
 pub(crate) fn read_states(file: &str, text: &str) -> Result<Vec<PausedJob>, ConfigError> {
-    let (environment, flags) = (Environment::default(), ServeFlags::default());
-    let mut layers = Layers::new(Some(file.to_owned()), Document::parse(text), &environment, &flags);
-    let states = jobs::read_states(&mut layers);
+    let (mut layers, blocks) = jobs_file(file, text);
+    let states = jobs::read_states(&mut layers, blocks);
     if layers.problems.is_empty() { Ok(states) } else { Err(ConfigError::new(layers.problems)) }
+}
+
+/// A file with jobs, and its `[[job_state]]` blocks: a configuration has none, because it does not say what operators do.
+fn jobs_file(file: &str, text: &str) -> (Layers, Value) {
+    let (environment, flags) = (Environment::default(), ServeFlags::default());
+    let mut document = Document::parse(text);
+    let blocks = document.value.as_object_mut().and_then(|members| members.remove("job_state"));
+    (Layers::new(Some(file.to_owned()), document, &environment, &flags), blocks.unwrap_or_default())
 }
 
 /// The file that a flag or a variable names.

@@ -56,7 +56,7 @@ fn live_in(server: &Server) {
     server.job("tick", &json!({ "cronExpression": EVERY_SECOND, "policies": all }));
     server.job("failing", &json!({ "target": "fail" }));
     for (key, status) in [("edited", "succeeded"), ("failing", "failed")] {
-        let run = server.post(&format!("/jobs/key:{key}/run-now"), &json!({ "reason": "a test" })).expect(202);
+        let run = server.post(&format!("/jobs/key:{key}/run-now"), &json!({ "note": "a test" })).expect(202);
         server.until(&format!("/runs/{}", run["run"]["id"].as_str().unwrap()), |run| run["status"] == status);
     }
     server.until("/runs?jobKey=tick&status=succeeded", |list| items(list).len() >= 3);

@@ -71,8 +71,9 @@ pub async fn copy(
         drop(crate::connect(to).await.map_err(|error| in_target(&error))?);
     }
     let mut source = Side::open(from, access).await?;
-    if let Some(moved) = source.moved().await?.filter(|moved| moved.to != options.target_name) {
-        return Err(moved_elsewhere(&moved));
+    let moved = source.moved().await?;
+    if let Some(moved) = moved.as_ref().filter(|moved| moved.to != options.target_name) {
+        return Err(moved_elsewhere(moved));
     }
     let limit = limit(source.now().await?, options.history)?;
     let counts = count(&mut source, limit, progress).await?;
@@ -80,10 +81,10 @@ pub async fn copy(
         return Ok(CopyReport::planned(&counts, is_ready));
     }
     let mut target = Side::open(to, Access::Target).await?;
-    let found = found_rows(&mut target).await?;
+    let found = FoundRows { rows: found_rows(&mut target).await?, moved };
     let total = counts.iter().map(|count| count.kept).sum();
     let progress = &Progressing { report: progress, total };
-    let (sources, was_there) = if found.is_empty() {
+    let (sources, was_there) = if found.rows.is_empty() {
         (write_all(&mut source, &mut target, limit, progress).await?, false)
     } else {
         (compare_sums(&mut source, &mut target, limit, &counts, &found, progress).await?, true)
@@ -93,7 +94,7 @@ pub async fn copy(
     let mut report = CopyReport::compared(&counts, &sources, &targets, was_there);
     if !report.is_equal() {
         if was_there {
-            return Err(not_empty(&found));
+            return Err(found.refuse());
         }
         target.rollback().await?;
         source.rollback().await?;
@@ -226,14 +227,14 @@ async fn sum_all(
     step: CopyStep,
     progress: &Progressing<'_>,
 ) -> StoreResult<Vec<RowSum>> {
-    let (mut sums, mut read) = (Vec::new(), 0);
+    let (mut sums, mut read) = (Vec::new(), 0_u64);
     for table in &TABLES {
         let mut sum = RowSum::default();
         let mut rows = side.rows(table, limit);
         while let Some(row) = rows.next().await {
             sum.add(&row?);
             read += 1;
-            if read % BATCH_ROWS as u64 == 0 {
+            if read.is_multiple_of(BATCH_ROWS as u64) {
                 progress.show(step, table.name, read);
             }
         }
@@ -249,12 +250,12 @@ async fn compare_sums(
     target: &mut Side,
     limit: Option<Limit>,
     counts: &[TableCount],
-    found: &[(&'static str, u64)],
+    found: &FoundRows,
     progress: &Progressing<'_>,
 ) -> StoreResult<Vec<RowSum>> {
     for (table, count) in TABLES.iter().zip(counts) {
         if target.count(table, limit).await? != count.kept {
-            return Err(not_empty(found));
+            return Err(found.refuse());
         }
     }
     sum_all(source, limit, CopyStep::Comparing, progress).await
@@ -354,12 +355,25 @@ fn moved_elsewhere(moved: &Moved) -> StoreError {
     Invalid::new("source", reason).into()
 }
 
-fn not_empty(found: &[(&'static str, u64)]) -> StoreError {
-    let rows: Vec<String> = found.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
-    let reason = format!(
-        "the target is not empty, and its rows are not those of the source ({}); name an empty database, or empty this one: drop \
-         its schema (`drop schema everbell cascade`) or remove its file with the files beside it",
-        rows.join(", ")
-    );
-    Invalid::new("target", reason).into()
+/// The rows of a target that is not empty, and the mark of the source, if it was copied there before.
+struct FoundRows {
+    rows: Vec<(&'static str, u64)>,
+    moved: Option<Moved>,
+}
+
+impl FoundRows {
+    /// Refuses to write into a target that is in use, or was.
+    fn refuse(&self) -> StoreError {
+        let rows: Vec<String> = self.rows.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
+        let before = self.moved.as_ref().map_or_else(String::new, |moved| {
+            let at = moved.at.strftime("%Y-%m-%d %H:%M:%S UTC");
+            format!("the source was copied here at {at}, and the target was used since: start the server on it. ")
+        });
+        let reason = format!(
+            "{before}the target is not empty, and its rows are not those of the source ({}); name an empty database, or empty \
+             this one: drop its schema (`drop schema everbell cascade`) or remove its file with the files beside it",
+            rows.join(", ")
+        );
+        Invalid::new("target", reason).into()
+    }
 }

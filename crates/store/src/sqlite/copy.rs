@@ -30,6 +30,9 @@ const RETRY_PAUSE: Duration = Duration::from_millis(100);
 /// Rows of one statement. The others of a batch are written one by one.
 const STATEMENT_ROWS: usize = 32;
 
+/// Rows that SQLite reads ahead: few, because an output may be large.
+const ROW_BUFFER_ROWS: usize = 64;
+
 /// At most 64 MiB of pages, in kibibytes.
 const CACHE: &str = "-65536";
 
@@ -46,7 +49,8 @@ pub(crate) struct SqliteSide {
 impl SqliteSide {
     pub(crate) async fn open(path: &Path, access: Access) -> StoreResult<SqliteSide> {
         upkeep::exists(path)?;
-        let options = connect::options().filename(path).create_if_missing(false).pragma("cache_size", CACHE);
+        let options = connect::options().filename(path).create_if_missing(false);
+        let options = options.pragma("cache_size", CACHE).row_buffer_size(ROW_BUFFER_ROWS);
         let options = match access {
             Access::Look => options.pragma("query_only", "on"),
             Access::Mark => options,
@@ -305,10 +309,8 @@ fn time_text(
     values: &[Value],
     what: &impl Fn() -> String,
 ) -> StoreResult<Value> {
-    let text = match read_value(row, at, Kind::Text).map_err(|error| errors::from_sqlx(&what(), error))? {
-        Value::Text(text) => text,
-        _ => return Ok(Value::Null),
-    };
+    let value = read_value(row, at, Kind::Text).map_err(|error| errors::from_sqlx(&what(), error))?;
+    let Value::Text(text) = value else { return Ok(Value::Null) };
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(Value::Time(Micros::from(time).0));
     }

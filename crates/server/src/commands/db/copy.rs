@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 use everbell::copy::{CopiedTable, CopyOptions, CopyProgress, CopyReport, CopyStep, copy};
@@ -17,17 +16,14 @@ use everbell_cli::{CliError, Exit};
 use everbell_http::audit_entry;
 use everbell_wire::form::parse_span;
 
-/// The time between two lines of progress where they cannot be overwritten.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
-
 /// The digits of a checksum that people see.
 const SHOWN_DIGITS: usize = 12;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  everbell db copy --to postgres://everbell@db.example.com/everbell --dry-run
-  everbell db copy --from sqlite:everbell-data/everbell.db --to postgres://everbell@db.example.com/everbell
-  everbell db copy --from postgres://everbell@db.example.com/everbell --to sqlite:moved.db --history 90d";
+  everbell db copy --to postgres://db.example.com/everbell --dry-run
+  everbell db copy --from sqlite:everbell-data/everbell.db --to postgres://db.example.com/everbell
+  everbell db copy --from postgres://db.example.com/everbell --to sqlite:moved.db --history 90d";
 
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
@@ -70,14 +66,10 @@ pub(super) async fn run(args: &CopyArgs, environment: &Environment, output: &mut
         keep_source: args.keep_source,
         target_name: shown_address(&args.to),
     };
-    let progress = Mutex::new((Progress::new(), None::<Instant>));
+    let progress = Mutex::new(Progress::new());
     let show = |state: &CopyProgress| {
-        if let Ok(mut guard) = progress.lock() {
-            let (line, shown_at) = &mut *guard;
-            if shown_at.is_none_or(|at| at.elapsed() >= PROGRESS_INTERVAL) {
-                *shown_at = Some(Instant::now());
-                line.show(&in_words(state));
-            }
+        if let Ok(mut progress) = progress.lock() {
+            progress.show(&in_words(state));
         }
     };
     let report = tokio::select! {
@@ -189,6 +181,7 @@ fn cells(table: &CopiedTable, has_old: bool) -> Vec<String> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[allow(clippy::struct_excessive_bools, reason = "each is a member of its own")]
 struct Document {
     from: String,
     to: String,

@@ -131,7 +131,7 @@ fn help_begins_with_three_examples_that_work() {
             assert!(example.contains("everbell"), "{example}");
             // A server would not end; its flags are those of the check of its configuration.
             let example = example.replace("everbell serve", "everbell config check");
-            let example = example.replace("postgres://everbell@db.example.com/everbell", database.url());
+            let example = example.replace("postgres://db.example.com/everbell", database.url());
             let found = Command::new("sh")
                 .args(["-c", &example])
                 .env("PATH", &path)
