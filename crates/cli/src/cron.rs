@@ -15,6 +15,30 @@ use super::output::Output;
 use super::{CliError, CronCommand, Exit, ReadingArgs};
 use everbell_wire::time_input::TimeReader;
 
+pub(crate) const CRON_EXAMPLES: &str = "\
+Examples:
+  everbell cron next \"*/15 * * * *\" --count 3
+  everbell cron explain \"0 0 L * *\" --tz Asia/Tokyo
+  everbell cron check \"0 9 * * mon-fri\" @daily";
+
+pub(crate) const NEXT_EXAMPLES: &str = "\
+Examples:
+  everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris --from \"tomorrow 08:00\"
+  everbell cron next \"30 2 * * *\" --tz America/New_York --from 2027-03-13 --dst-gap skip
+  echo '{\"expr\":\"@daily\",\"start\":\"2027-03-13T00:00:00Z\"}' | everbell cron next --batch";
+
+pub(crate) const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  everbell cron explain \"0 9 1,15 * mon\" --tz Europe/Paris
+  everbell cron explain \"30 2 * * *\" --tz America/New_York --from 2027-03-13
+  everbell cron explain \"@every 90s\" --json";
+
+pub(crate) const CHECK_EXAMPLES: &str = "\
+Examples:
+  everbell cron check \"0 9 * * mon-fri\"
+  everbell cron check \"0 9 * * mon-fri\" \"@every 90s\" --strict
+  everbell cron check \"30 2 * * *\" --tz America/New_York --json";
+
 pub(crate) fn run(command: &CronCommand, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     match command {
         CronCommand::Next(args) if args.batch => batch::run(std::io::stdin().lock(), output),

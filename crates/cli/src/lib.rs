@@ -72,7 +72,7 @@ enum Commands {
     #[command(before_help = context::EXAMPLES)]
     Context(context::ContextArgs),
     /// Explain and check cron expressions, offline
-    #[command(before_help = CRON_EXAMPLES, arg_required_else_help = true)]
+    #[command(before_help = cron::CRON_EXAMPLES, arg_required_else_help = true)]
     Cron {
         #[command(subcommand)]
         command: CronCommand,
@@ -179,15 +179,15 @@ enum Commands {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CronCommand {
     /// Show the next times of a cron expression
-    #[command(before_help = NEXT_EXAMPLES)]
+    #[command(before_help = cron::NEXT_EXAMPLES)]
     Next(NextArgs),
     /// Explain a cron expression and warn about surprises
-    #[command(before_help = EXPLAIN_EXAMPLES)]
+    #[command(before_help = cron::EXPLAIN_EXAMPLES)]
     Explain(ExplainArgs),
     /// Check whether expressions are valid
     ///
     /// Exits with 0 if all are valid and with 2 otherwise.
-    #[command(before_help = CHECK_EXAMPLES)]
+    #[command(before_help = cron::CHECK_EXAMPLES)]
     Check(CheckArgs),
 }
 
@@ -270,30 +270,6 @@ Examples:
   everbell help exit-codes
   everbell help time
   everbell help cron next";
-
-const CRON_EXAMPLES: &str = "\
-Examples:
-  everbell cron next \"*/15 * * * *\" --count 3
-  everbell cron explain \"0 0 L * *\" --tz Asia/Tokyo
-  everbell cron check \"0 9 * * mon-fri\" @daily";
-
-const NEXT_EXAMPLES: &str = "\
-Examples:
-  everbell cron next \"0 9 * * mon-fri\" --tz Europe/Paris --from \"tomorrow 08:00\"
-  everbell cron next \"30 2 * * *\" --tz America/New_York --from 2027-03-13 --dst-gap skip
-  echo '{\"expr\":\"@daily\",\"start\":\"2027-03-13T00:00:00Z\"}' | everbell cron next --batch";
-
-const EXPLAIN_EXAMPLES: &str = "\
-Examples:
-  everbell cron explain \"0 9 1,15 * mon\" --tz Europe/Paris
-  everbell cron explain \"30 2 * * *\" --tz America/New_York --from 2027-03-13
-  everbell cron explain \"@every 90s\" --json";
-
-const CHECK_EXAMPLES: &str = "\
-Examples:
-  everbell cron check \"0 9 * * mon-fri\"
-  everbell cron check \"0 9 * * mon-fri\" \"@every 90s\" --strict
-  everbell cron check \"30 2 * * *\" --tz America/New_York --json";
 
 /// A command of this crate. A program with more commands flattens it into its own enum.
 #[derive(Debug)]

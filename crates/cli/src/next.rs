@@ -170,7 +170,7 @@ fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZo
     Ok(NextList { fires: fires.collect(), more, per_org: Vec::new() })
 }
 
-/// What there is to say about a fire.
+/// The note of a fire: its freeze, its orgs, its move and daylight saving.
 fn words(fire: &wire::NextFire, zone: &Zone) -> String {
     let orgs = match (filled(fire.org_id.as_ref()), fire.orgs) {
         (Some(org), Some(2..)) => Some(format!("for {} orgs, the first is {org}", fire.orgs.unwrap_or_default())),

@@ -8,14 +8,15 @@ use everbell_wire::form::iso;
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::bulk::BulkActionRequest;
 use crate::call::Call;
 use crate::client::Client;
 use crate::pages::Pages;
 use crate::path::{job, segment};
 use crate::query::{GapQuery, JobOrgQuery, JobQuery};
 use crate::request::{
-    BackfillRequest, BulkActionRequest, OrgSelection, PauseRequest, ReasonRequest, RescheduleRequest, ResumeRequest,
-    RunNowRequest, SkipNextRequest,
+    BackfillRequest, OrgSelection, PauseRequest, ReasonRequest, RescheduleRequest, ResumeRequest, RunNowRequest,
+    SkipNextRequest,
 };
 
 /// Operations on jobs. A job is named by its key, its key and version as in `daily-briefing@2`, or its id.

@@ -19,6 +19,7 @@
 //! Calls must be awaited in a tokio runtime with its timer and I/O enabled.
 
 mod access;
+mod bulk;
 mod calendars;
 mod call;
 mod client;
@@ -40,6 +41,7 @@ pub use everbell_wire as wire;
 pub use reqwest::{Method, Url};
 
 pub use access::{Audit, Sessions, Tokens};
+pub use bulk::{BulkAction, BulkActionRequest, BulkFilter, RerunFilter, RerunRequest};
 pub use calendars::{Calendars, Freezes};
 pub use call::{Call, RawResponse, Response, WithJson};
 pub use client::{Client, ClientBuilder, DEFAULT_TIMEOUT};
@@ -56,9 +58,9 @@ pub use query::{
 };
 pub use reports::Reports;
 pub use request::{
-    BackfillRequest, BulkAction, BulkActionRequest, BulkFilter, CalendarInput, CronPreviewRequest, FreezeInput,
-    MissedSlots, OrgInput, OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RerunFilter,
-    RerunRequest, RescheduleRequest, ResumeRequest, RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
+    BackfillRequest, CalendarInput, CronPreviewRequest, FreezeInput, MissedSlots, OrgInput, OrgSelection, OverridePut,
+    PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest, ResumeRequest, RunNowRequest, SkipNextRequest,
+    TokenCreate, TryTargetRequest,
 };
 pub use runs::Runs;
 

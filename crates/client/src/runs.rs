@@ -2,12 +2,13 @@
 
 use everbell_wire as wire;
 
+use crate::bulk::RerunRequest;
 use crate::call::Call;
 use crate::client::Client;
 use crate::pages::Pages;
 use crate::path::segment;
 use crate::query::RunQuery;
-use crate::request::{ReasonRequest, RerunRequest};
+use crate::request::ReasonRequest;
 
 /// Operations on runs.
 #[derive(Clone, Copy, Debug)]

@@ -109,7 +109,7 @@ words!(LateOutcome {
 pub struct LateSlots {
     /// The job, in any version.
     pub job_key: JobKey,
-    /// What became of them.
+    /// Their outcome.
     pub outcome: LateOutcome,
     /// How many there are.
     pub slots: u64,
@@ -119,7 +119,7 @@ pub struct LateSlots {
     pub last_slot_at: Timestamp,
 }
 
-/// What an outage cost a job.
+/// The cost of an outage for a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOutage {
     /// The job.

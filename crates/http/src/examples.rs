@@ -22,11 +22,7 @@ pub(crate) fn request(name: &str) -> Value {
             "reason": "The mail server is down",
             "dryRun": true,
         }),
-        "RerunRequest" => json!({
-            "filter": { "label": "team=sales", "status": ["failed"], "from": "2027-03-15T06:00:00Z" },
-            "reason": "The mail server is back",
-            "dryRun": true,
-        }),
+        "RerunRequest" => json!({ "filter": { "label": "team=sales", "status": ["failed"] }, "dryRun": true }),
         "PauseRequest" => json!({ "reason": "The mail server is down", "until": "2027-03-16T06:00:00+01:00" }),
         "ResumeRequest" => json!({ "missed": "fire_once", "reason": "The mail server is back" }),
         "RunNowRequest" => json!({ "note": "The board needs the report today" }),

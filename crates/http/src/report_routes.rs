@@ -8,7 +8,7 @@ use super::api::reports;
 use super::route::Access::{Role, RunHistory};
 use super::route::{Route, route};
 
-/// What happened to all jobs, and what comes next.
+/// The past and the future of all jobs.
 #[rustfmt::skip]
 pub(super) fn report_routes() -> Vec<Route> {
     let get = Method::GET;

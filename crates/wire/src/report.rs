@@ -39,7 +39,7 @@ pub struct Outage {
     pub items: Vec<OutageJob>,
 }
 
-/// What an outage cost a job.
+/// The cost of an outage for a job.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutageJob {

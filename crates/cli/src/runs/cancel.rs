@@ -39,7 +39,7 @@ pub(crate) struct CancelArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RerunArgs {
     /// The id of the run, or the beginning of it.
-    #[arg(value_name = "RUN", required_unless_present = "filter")]
+    #[arg(value_name = "RUN", required_unless_present_any = ["job", "label", "status", "target", "org", "failure_code", "from", "to"])]
     run: Option<String>,
     #[command(flatten)]
     many: ManyArgs,

@@ -18,28 +18,28 @@ use crate::{CliError, Exit, Session};
 #[derive(Debug, Args)]
 pub(crate) struct ManyArgs {
     /// Rerun all runs of this job that match.
-    #[arg(long, value_name = "KEY", group = "filter", conflicts_with = "run")]
+    #[arg(long, value_name = "KEY", conflicts_with = "run")]
     job: Option<String>,
     /// Rerun all runs of jobs with this label that match.
-    #[arg(long, value_name = "NAME[=VALUE]", group = "filter", conflicts_with = "run")]
+    #[arg(long, value_name = "NAME[=VALUE]", conflicts_with = "run")]
     label: Option<String>,
     /// Rerun all runs with these statuses that match; default: failed.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', group = "filter", conflicts_with = "run", value_parser = ["succeeded", "failed", "canceled", "skipped"])]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', conflicts_with = "run", value_parser = ["succeeded", "failed", "canceled", "skipped"])]
     status: Vec<String>,
     /// Rerun all runs of these targets that match.
-    #[arg(long, value_name = "LABEL", value_delimiter = ',', group = "filter", conflicts_with = "run")]
+    #[arg(long, value_name = "LABEL", value_delimiter = ',', conflicts_with = "run")]
     target: Vec<String>,
     /// Rerun all runs for this org that match.
-    #[arg(long, value_name = "ORG", group = "filter", conflicts_with = "run")]
+    #[arg(long, value_name = "ORG", conflicts_with = "run")]
     org: Option<String>,
     /// Rerun all runs that failed with this code and match.
-    #[arg(long, value_name = "CODE", group = "filter", conflicts_with = "run")]
+    #[arg(long, value_name = "CODE", conflicts_with = "run")]
     failure_code: Option<String>,
     /// Only runs that were scheduled or requested at or after this time.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, group = "filter", conflicts_with = "run")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "run")]
     from: Option<String>,
     /// Only runs that were scheduled or requested before this time.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, group = "filter", conflicts_with = "run")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "run")]
     to: Option<String>,
     /// Show which runs would run again.
     #[arg(long, conflicts_with_all = ["run", "wait"])]

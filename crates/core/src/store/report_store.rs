@@ -37,7 +37,7 @@ verbs! {
             limit: u32,
         ) -> StoreResult<Vec<Absence>>;
 
-        /// What became of the slots of an absence, by job and outcome: gaps that begin in it for the reasons `missed`,
+        /// The slots of an absence, by job and outcome: gaps that begin in it for the reasons `missed`,
         /// `coalesced` and `expired`, and runs of its slots, if they were written from [`Absence::decided_from`] on. By job
         /// key and outcome, at most [`MAX_LATE_SLOTS`].
         async fn late_slots(&self, absence: &Absence) -> StoreResult<Vec<LateSlots>>;

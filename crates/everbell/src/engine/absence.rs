@@ -21,16 +21,19 @@ impl Shared {
         is_late && targets.roles.as_ref().unwrap_or(&self.options.roles).iter().any(|role| role == SCHEDULER)
     }
 
-    /// Writes down the absence that ends with the heartbeat at `now`, which is not written yet. A failure costs a line in a
-    /// report, so it is logged, and the heartbeat goes on.
-    pub(super) async fn note_absence(&self, now: Timestamp) {
+    /// Writes down the absence that ends with the heartbeat at `now`, which is not written yet. A database that does not
+    /// respond is asked again with the next heartbeat. Any other failure costs a line in a report, so it is logged, and the
+    /// heartbeat goes on.
+    pub(super) async fn note_absence(&self, now: Timestamp) -> StoreResult<()> {
         match self.find_absence(now).await {
             Ok(Some(absence)) => {
                 warn!(from = %absence.from, until = %absence.until, "no instance was scheduling for a while");
             }
             Ok(None) => {}
+            Err(error) if error.is_transient() => return Err(error),
             Err(error) => warn!(%error, "could not write down for how long no instance was scheduling"),
         }
+        Ok(())
     }
 
     async fn find_absence(&self, now: Timestamp) -> StoreResult<Option<Absence>> {

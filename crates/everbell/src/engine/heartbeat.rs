@@ -62,7 +62,7 @@ impl Heartbeat {
         let Shared { store, options, inflight, claims, last_beat, signals, .. } = &*shared;
         let until = later(now, options.lease.duration);
         if shared.may_end_absence(self.beat_at.map(|at| sent.saturating_sub(at))) {
-            shared.note_absence(now).await;
+            shared.note_absence(now).await?;
         }
         let beat = store.heartbeat(&shared.instance(now), Some(until), shared.may_rest()).await?;
         shared.set_draining(beat.draining);

@@ -43,7 +43,7 @@ pub const BULK: &[Field] = &[
     optional("dryRun", Value::Flag, "Return what would change without changing it."),
 ];
 
-/// What is done to each job.
+/// An action on each job.
 enum Action {
     Pause { reason: String, until: Option<Timestamp> },
     Resume { once: bool },

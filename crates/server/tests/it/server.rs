@@ -162,8 +162,8 @@ impl Server {
         let Server { child, token, folder, database, .. } = self;
         drop(child);
         meanwhile(&url);
-        let env: Vec<(&str, &str)> =
-            database.iter().map(|database| ("EVERBELL_DATABASE_URL", database.url())).collect();
+        let url = database.as_ref().map(|database| database.url().to_owned());
+        let env: Vec<(&str, &str)> = url.iter().map(|url| ("EVERBELL_DATABASE_URL", url.as_str())).collect();
         Server { token, database, ..Server::in_folder(folder, &[], &env) }
     }
 

@@ -100,7 +100,7 @@ pub async fn late_slots_are_those_that_got_their_outcome_after_the_absence(fresh
             slots("hourly", LateOutcome::Ran, 1, "06:00", "06:00"),
         ]
     );
-    assert_eq!(world.store.late_slots(&absence("00:10", "01:50")).await.unwrap(), [], "it ran on time");
+    assert_eq!(world.store.late_slots(&absence("00:50", "01:50")).await.unwrap(), [], "it ran on time");
     assert_eq!(world.store.late_slots(&absence("02:30", "03:30")).await.unwrap()[0].slots, 1, "one of five");
 }
 

@@ -240,7 +240,7 @@ impl ClusterStore for PostgresStore {
     }
 }
 
-/// What goes with the history, without being counted.
+/// Statements that prune rows along with the history, without counting them.
 const PRUNED_TOO: [&str; 3] = [
     include_str!("sql/prune_deliveries.sql"),
     include_str!("sql/prune_problems.sql"),

@@ -1,3 +1,8 @@
+CREATE TABLE everbell_absences (
+  from_at  integer primary key not null,
+  until_at integer not null check (until_at > from_at)
+) strict;
+CREATE INDEX everbell_absences_until on everbell_absences (until_at);
 CREATE TABLE everbell_active_runs (
   run_id           blob primary key not null,
   job_id           blob,
@@ -46,6 +51,7 @@ CREATE TABLE everbell_audit (
   after  text
 , address text, request_id text, role text) strict;
 CREATE INDEX everbell_audit_at on everbell_audit (at, id);
+CREATE INDEX everbell_audit_backfills on everbell_audit (at, id) where action = 'job.backfill';
 CREATE INDEX everbell_audit_object on everbell_audit (object, at, id);
 CREATE TABLE everbell_calendars (
   name            text primary key not null,
@@ -84,6 +90,10 @@ CREATE TABLE everbell_deliveries (
 CREATE INDEX everbell_deliveries_ended on everbell_deliveries (ended_at) where ended_at is not null;
 CREATE INDEX everbell_deliveries_pending on everbell_deliveries (next_attempt_at, id) where status = 'pending';
 CREATE INDEX everbell_deliveries_problem on everbell_deliveries (problem_id, id) where problem_id is not null;
+CREATE TABLE everbell_departures (
+  id           integer primary key check (id = 1),
+  heartbeat_at integer not null
+) strict;
 CREATE TABLE everbell_freezes (
   id         blob primary key not null,
   starts_at  integer not null,

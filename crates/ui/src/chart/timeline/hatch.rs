@@ -3,7 +3,7 @@
 use super::{HEAD, Hatch, LEFT, RIGHT, ROW, Timeline};
 use crate::chart::svg::{Mark, Markup, real};
 
-/// What is shorter is drawn so wide, or it could not be seen.
+/// The least width, so that a short time can be seen.
 const MIN_WIDTH: f64 = 2.0;
 /// The height of a gap in its row.
 const GAP: f64 = 20.0;
