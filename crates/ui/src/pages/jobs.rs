@@ -138,7 +138,7 @@ impl Row {
             job_status: state.status,
             for_each,
             errored: state.error.is_some(),
-            about: pause.map(|pause| format!("by {}: {}", pause.by, pause.reason)).or_else(|| state.error.clone()),
+            about: pause.map(|pause| format!("{} · paused by {}", pause.reason, pause.by)).or_else(|| state.error.clone()),
             since: pause.map(|pause| clock.away(pause.at)),
             until: pause.and_then(|pause| pause.until).map(at),
             last: row.last_run.as_ref().map(|run| Last::new(run, clock, zone.as_ref())),

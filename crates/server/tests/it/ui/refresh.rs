@@ -50,7 +50,7 @@ fn pages_and_scripts_are_compressed_and_streams_are_not() {
     browser.see("job-19");
     let sizes = "const [page] = performance.getEntriesByType('navigation');
         const files = performance.getEntriesByType('resource').filter(file => /style|everbell/.test(file.name));
-        return [page, ...files].every(one => one.encodedBodySize * 3 < one.decodedBodySize)";
+        return [page, ...files].every(one => one.encodedBodySize * 2 < one.decodedBodySize)";
     assert_eq!(browser.execute(sizes, &json!([])), json!(true));
     let encoding = "fetch('/ui/events').then(answer => { window.encoding = answer.headers.get('content-encoding') ?? 'none' })";
     browser.execute(encoding, &json!([]));
