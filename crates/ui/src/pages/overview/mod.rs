@@ -189,9 +189,10 @@ fn freeze_line(freeze: Freeze, clock: &Clock) -> FreezeLine {
 
 /// Every problem, the worst first.
 fn problems(read: &OverviewData, causes: &[Cause], clock: &Clock) -> Vec<ProblemLine> {
-    let errored = read.errored.iter().map(|row| {
-        ProblemLine::of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default())
-    });
+    let errored = read
+        .errored
+        .iter()
+        .map(|row| ProblemLine::of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default()));
     let from = day_ago(clock.now);
     let failing = causes.iter().map(|cause| failing_line(cause, clock, &from));
     let unserved = read.unserved.iter().map(|(target, jobs)| {
@@ -282,8 +283,7 @@ fn nothing_next(row: &JobRow) -> &'static str {
 fn orgs(errored: u32) -> Option<ProblemLine> {
     let reason = "a time zone or an override cannot be read".to_owned();
     let name = counted(u64::from(errored), "org timer");
-    (errored > 0)
-        .then(|| ProblemLine::new(("warn", "Cannot fire"), name, "/orgs?errored=true".to_owned(), reason))
+    (errored > 0).then(|| ProblemLine::new(("warn", "Cannot fire"), name, "/orgs?errored=true".to_owned(), reason))
 }
 
 fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<ProblemLine> {
