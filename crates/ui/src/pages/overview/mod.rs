@@ -155,7 +155,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         health: Health { problems: problems.len(), jobs, runs },
         failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
-        recovered: recovered.into_iter().map(|group| recovered_line(group, &clock, &from)).collect(),
+        recovered: recovered.iter().map(|group| recovered_line(group, &clock, &from)).collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         more_running: if history.is_some_and(History::has_more_running) {
@@ -255,7 +255,7 @@ fn failed_runs(target: &str, code: &str, from: &str) -> String {
     format!("/runs?status=failed&failureCode={}&target={}&from={from}", url_part(code), url_part(target))
 }
 
-fn recovered_line(group: attention::FailureGroup, clock: &Clock, from: &str) -> ProblemLine {
+fn recovered_line(group: &attention::FailureGroup, clock: &Clock, from: &str) -> ProblemLine {
     let (names, more) = ProblemLine::named(&group.jobs);
     let line = ProblemLine {
         sign: ("ok", "Over"),
