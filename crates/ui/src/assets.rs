@@ -32,6 +32,7 @@ const CODE: &str = concat!(
     include_str!("../assets/ui/js/forms.js"),
     include_str!("../assets/ui/js/keys.js"),
     include_str!("../assets/ui/js/palette.js"),
+    include_str!("../assets/ui/js/hover.js"),
     include_str!("../assets/ui/js/main.js"),
 );
 
@@ -82,8 +83,7 @@ pub(super) async fn serve(request: UiRequest) -> Result<UiResponse, Problem> {
     let (_, kind, content) = file.ok_or_else(|| Problem::new(Kind::NotFound, "There is no such file."))?;
     let response = UiResponse::new(Content::Text(kind, (*content).to_owned()));
     // Without its print it may be an older page that asks, which must not be kept.
-    let cache_control =
-        if request.here.ends_with(fingerprint()) { KEPT_FOR_GOOD } else { "no-cache" };
+    let cache_control = if request.here.ends_with(fingerprint()) { KEPT_FOR_GOOD } else { "no-cache" };
     Ok(response.header("cache-control", cache_control))
 }
 

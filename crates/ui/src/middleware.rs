@@ -14,13 +14,13 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::choices::Choices;
-use super::{compression, fragments};
 use super::prefix::Prefix;
 use super::problem_page::problem_page;
 use super::request::{Content, Flash, UiRequest, UiResponse};
 use super::resubmit;
 use super::session::{Cookie, Cookies, Session};
 use super::{Page, Ui};
+use super::{compression, fragments};
 use everbell_http::access::{Actor, expect_role};
 use everbell_http::body::read_text;
 use everbell_http::pipeline::{count_write, needed_role, path_params, request_id, usual_headers};
@@ -328,9 +328,7 @@ fn render(page: UiResponse, prefix: &Prefix, cookies: &Cookies, delivery: &Deliv
     let mut redirect = None;
     let scripted = delivery.scripted;
     let (media, (body, is_compressed)) = match page.body {
-        Content::Html(html) => {
-            (Some("text/html; charset=utf-8"), delivery.text(prefix.html(delivery.html(&html))))
-        }
+        Content::Html(html) => (Some("text/html; charset=utf-8"), delivery.text(prefix.html(delivery.html(&html)))),
         Content::Text(media, text) => (Some(media), delivery.text(text)),
         Content::Bytes(media, bytes) => (Some(media), (Body::from(bytes), false)),
         Content::Stream(media, body) => (Some(media), (body, false)),

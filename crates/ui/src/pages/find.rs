@@ -72,7 +72,8 @@ impl Found {
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
-    let text: String = request.query(QUERY).text("q").unwrap_or_default().trim().chars().take(MAX_QUERY_CHARS).collect();
+    let text: String =
+        request.query(QUERY).text("q").unwrap_or_default().trim().chars().take(MAX_QUERY_CHARS).collect();
     let (jobs, runs, orgs) = tokio::join!(jobs(&request, &text), runs(&request, &text), orgs(&request, &text));
     let jobs = jobs?;
     let actions = job_actions(&request, &text, &jobs);
@@ -82,11 +83,8 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     if request.barred(Role::Operator).is_some() {
         pages.retain(|page| page.href != "/audit");
     }
-    let made: Vec<Found> = if request.barred(Role::Admin).is_none() {
-        matching(&ACTIONS, &text).map(plain).collect()
-    } else {
-        Vec::new()
-    };
+    let made: Vec<Found> =
+        if request.barred(Role::Admin).is_none() { matching(&ACTIONS, &text).map(plain).collect() } else { Vec::new() };
     let groups = [
         ("Jobs", jobs.collect()),
         ("Runs", runs?),

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::history::History;
 use crate::clock::{Clock, lasted};
+use crate::frame::NavCounts;
 use crate::markup::{Markup, url_part};
 use crate::pages::action::bulk::MAX_RETURN_PATH_CHARS;
 use crate::{Frame, Links, Section, UiRequest, UiResponse, badge};
@@ -29,8 +30,8 @@ pub(crate) const QUERY: &[Field] = jobs::LIST;
 /// How far ahead daylight saving time changes are shown.
 const CLOCK_CHANGE_HORIZON: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Counting more would make the page slow.
-const MAX_COUNTED_JOBS: u32 = 10_000;
+/// Among more jobs, counting those that are retired would make the page slow.
+const MAX_COUNTED_JOBS: u64 = 5_000;
 
 #[derive(Template)]
 #[template(path = "jobs.html")]
@@ -138,7 +139,9 @@ impl Row {
             job_status: state.status,
             for_each,
             errored: state.error.is_some(),
-            about: pause.map(|pause| format!("by {}: {}", pause.by, pause.reason)).or_else(|| state.error.clone()),
+            about: pause
+                .map(|pause| format!("{} · paused by {}", pause.reason, pause.by))
+                .or_else(|| state.error.clone()),
             since: pause.map(|pause| clock.away(pause.at)),
             until: pause.and_then(|pause| pause.until).map(at),
             last: row.last_run.as_ref().map(|run| Last::new(run, clock, zone.as_ref())),
@@ -202,7 +205,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let form = api_request.query(QUERY);
     let mut filter = filter(&api_request, &form)?;
     // Versions that an edit replaced belong to the page of their job.
-    filter.latest = filter.key.is_none();
+    filter.latest = filter.key.is_none() && filter.status.contains(&JobStatus::Retired);
     let sort = match filter.sort {
         JobSort::Key => "jobKey",
         JobSort::NextRunAt => "nextRunAt",
@@ -217,13 +220,9 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         Ok::<_, Problem>((page, summaries))
     };
     let asked = form.list("target");
-    let retired = JobFilter { status: vec![JobStatus::Retired], latest: true, ..JobFilter::default() };
-    let (listed, frame, targets, archived) = tokio::join!(
-        listed,
-        request.frame(Section::Jobs, "Jobs"),
-        targets(&request, &asked),
-        request.app.bell.store().count_jobs(&retired, MAX_COUNTED_JOBS),
-    );
+    let (listed, frame, targets) =
+        tokio::join!(listed, request.frame(Section::Jobs, "Jobs"), targets(&request, &asked));
+    let archived = archived(&request, frame.nav_counts.as_ref()).await?;
     let (mut page, summaries) = listed?;
     if !request.may_read_runs() {
         page.items.iter_mut().for_each(|row| row.last_run = None);
@@ -241,7 +240,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
         rows: rows(&page.items, &summaries, &clock),
         targets: targets?,
-        archived: Some(archived?).filter(|count| *count < MAX_COUNTED_JOBS),
+        archived,
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
         links,
@@ -250,6 +249,16 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         next,
     };
     UiResponse::page(&template)
+}
+
+/// Counts the retired jobs, without versions that an edit replaced; `None` if there are too many jobs to look at all.
+async fn archived(request: &UiRequest, counts: Option<&NavCounts>) -> Result<Option<u32>, Problem> {
+    if counts.is_none_or(|counts| counts.jobs + counts.retired > MAX_COUNTED_JOBS) {
+        return Ok(None);
+    }
+    let retired = JobFilter { status: vec![JobStatus::Retired], latest: true, ..JobFilter::default() };
+    let counted = request.app.bell.store().count_jobs(&retired, MAX_COUNTED_JOBS as u32).await?;
+    Ok(Some(counted))
 }
 
 /// The jobs of a page, each with its last runs.

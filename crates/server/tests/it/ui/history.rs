@@ -20,8 +20,7 @@ fn pages_tell_of_runs_only_who_may_read_them() {
     server.post("/jobs/key:long/run-now", &json!({})).expect(202);
     server.until("/runs?status=running", |runs| runs["items"].as_array().unwrap().len() == 1);
     let pages = ["/", "/jobs", "/jobs/broken", "/jobs/broken?at=2026-01-01T00:00:00", "/timeline"];
-    let message =
-        [ids[0].as_str(), "ended with the exit code", "exit_code", "The job did not exist yet"];
+    let message = [ids[0].as_str(), "ended with the exit code", "exit_code", "The job did not exist yet"];
 
     let operator = Visitor::sign_in(&server, "operator");
     assert_has(&operator.page("/"), &[message[1], message[2], "Running now", "Runs per hour", "1 problem"]);

@@ -71,7 +71,10 @@ fn listing(server: &Server) {
         assert_eq!(page.matches("aria-sort").count(), usize::from(header.starts_with("aria")), "{sort}");
     }
     let labeled = ana.page("/jobs?label=team%3Dops");
-    assert_has(&labeled, &["Label: <b dir=\"auto\">team=ops</b>", "aria-label=\"Clear label\"", "aria-current=\"true\">team=ops"]);
+    assert_has(
+        &labeled,
+        &["Label: <b dir=\"auto\">team=ops</b>", "aria-label=\"Clear label\"", "aria-current=\"true\">team=ops"],
+    );
     assert_has(&ana.page("/jobs?errored=true"), &["No matching jobs", "There are 3 current jobs."]);
 }
 

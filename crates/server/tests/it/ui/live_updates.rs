@@ -22,7 +22,8 @@ fn a_list_follows_what_happens_and_never_takes_what_somebody_is_typing() {
     browser.see("seen by everybody");
     assert_eq!(browser.execute("return window.same", &json!([])), json!(true), "the page was loaded again");
     // A selection stays.
-    browser.execute("getSelection().selectAllChildren(document.querySelector('[data-row=often] .plan div'))", &json!([]));
+    browser
+        .execute("getSelection().selectAllChildren(document.querySelector('[data-row=often] .plan div'))", &json!([]));
     server.post("/jobs/key:quiet/resume", &json!({})).expect(200);
     browser.until("return document.querySelector('#nav') !== null");
     assert_eq!(browser.execute("return String(getSelection())", &json!([])), json!("Every second"));

@@ -126,7 +126,7 @@ fn a_job_that_fires_for_each_org_shows_no_fires_of_its_own() {
         &ana.page("/jobs/brief"),
         &["Fires for each org at its local time", "in each org's time zone", "Show orgs", "Local time"],
     );
-    assert_has(&ana.page("/jobs"), &[", first for <a href=\"/jobs/brief/orgs\"", "in each org's time zone"]);
+    assert_has(&ana.page("/jobs"), &[", first for ", "<a href=\"/jobs/brief/orgs\"", "in each org's time zone"]);
     // The fires of its own zone are nobody's.
     server.job("hourly", &json!({ "scope": "per_org", "cronExpression": "0 * * * *" }));
     assert_has(&ana.page("/timeline?q=hourly"), &[" 0 planned."]);

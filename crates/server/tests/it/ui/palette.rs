@@ -15,7 +15,10 @@ fn everything_is_found_without_scripts() {
     server.patch("/jobs/key:held/pause", &json!({ "reason": "a release" })).expect(200);
     let run = run_now(&server, "nightly-backup", "succeeded");
     let ana = Visitor::admin(&server);
-    assert_has(&ana.page("/find?q=BACKUP"), &["href=\"/jobs/nightly-backup\"", "href=\"/jobs/nightly-backup/run-now\""]);
+    assert_has(
+        &ana.page("/find?q=BACKUP"),
+        &["href=\"/jobs/nightly-backup\"", "href=\"/jobs/nightly-backup/run-now\""],
+    );
     assert_has(&ana.page("/find?q=held"), &["href=\"/jobs/held/resume\"", "paused · "]);
     assert_has(&ana.page(&format!("/find?q={}", &id(&run)[..13])), &[&format!("href=\"/runs/{}\"", id(&run))]);
     assert_has(&ana.page("/find?q=time"), &["href=\"/timeline\""]);
@@ -35,8 +38,10 @@ fn a_palette_is_used_by_keys_alone() {
     browser.press("Control+k");
     browser.until("return document.activeElement.getAttribute('role') === 'combobox'");
     browser.press("n i g h t l y");
-    browser.until("return /^nightly-backup/.test(document.querySelector('[aria-selected=true]')?.innerText)
-        && document.querySelectorAll('[role=option]').length === 3");
+    browser.until(
+        "return /^nightly-backup/.test(document.querySelector('[aria-selected=true]')?.innerText)
+        && document.querySelectorAll('[role=option]').length === 3",
+    );
     browser.flawless();
     browser.press("Down");
     browser.until("return /Run now/.test(document.querySelector('[aria-selected=true]').innerText)");

@@ -3,4 +3,5 @@ startDialogs();
 startForms();
 startKeys();
 startPalette();
+startHover();
 startLive();

@@ -6,6 +6,7 @@ function openPalette() {
   box.setAttribute("aria-label", "Command palette");
   box.innerHTML = `<input type="search" role="combobox" aria-label="Search everything" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" placeholder="Job, run id, org, page or action" maxlength="200" autocomplete="off" spellcheck="false"><div id="palette-list" role="listbox" aria-label="Results"></div>`;
   const [field, list] = box.children;
+  const links = new Map();
   let at = 0, asked = null, waiting = null;
   const options = () => [...list.querySelectorAll("[role=option]")];
   const mark = (to) => {
@@ -29,15 +30,17 @@ function openPalette() {
         if (link) {
           node.id = `palette-${list.children.length}`;
           node.setAttribute("role", "option");
-          link.tabIndex = -1;
-          node.append(...part.childNodes);
+          const name = document.createElement("b");
+          name.append(...link.childNodes);
+          node.append(name, ...part.querySelectorAll(".note"));
+          links.set(node, link);
         } else { node.className = "kind"; node.setAttribute("role", "presentation"); node.textContent = part.textContent; }
         list.append(node);
       }
       mark(0);
     } catch (error) { if (error.name !== "AbortError") list.textContent = "The server does not answer."; }
   };
-  const go = (option) => { const link = option?.querySelector("a"); if (link) { document.body.append(link); box.close(); link.click(); link.remove(); } };
+  const go = (option) => { const link = links.get(option); if (link) { document.body.append(link); box.close(); link.click(); link.remove(); } };
   field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(find, 120); });
   box.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -47,7 +50,7 @@ function openPalette() {
   box.addEventListener("click", (event) => {
     if (event.target === box) return box.close();
     const option = event.target.closest("[role=option]");
-    if (option && !event.ctrlKey && !event.metaKey) { event.preventDefault(); event.stopPropagation(); go(option); }
+    if (option) go(option);
   });
   box.addEventListener("close", () => box.remove());
   document.body.append(box);

@@ -95,7 +95,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = request.jobs();
     let freezes = request.app.bell.freezes();
-    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen, backfills) = tokio::join!(
+    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen, active) = tokio::join!(
         request.frame(Section::Jobs, subject.key.clone()),
         request.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
@@ -116,7 +116,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         problems: problems?,
         history: history?.map(|data| data.draw(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::new(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
-        backfills: backfills?,
+        backfills: active?,
         shows_utc: clock.zone(Some(&subject.zone)).name() != "UTC",
         upcoming: upcoming::fires(&subject, &clock, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use everbell::{JobRow, RunStatus};
-use everbell_core::{Definition, Zone};
 use everbell_core::store::{RecentRuns, RunSummary};
+use everbell_core::{Definition, Zone};
 
 use crate::chart::{Strip, StripRun, StripSize, strip};
 use crate::clock::Clock;
@@ -43,12 +43,7 @@ pub(super) async fn summaries(
 }
 
 /// The newest first; nothing for a job that never ran.
-pub(super) fn drawn(
-    job: &Definition,
-    runs: &[RunSummary],
-    clock: &Clock,
-    zone: Option<&Zone>,
-) -> Option<History> {
+pub(super) fn drawn(job: &Definition, runs: &[RunSummary], clock: &Clock, zone: Option<&Zone>) -> Option<History> {
     if runs.is_empty() {
         return None;
     }

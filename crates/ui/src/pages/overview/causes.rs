@@ -61,9 +61,8 @@ pub(super) fn causes(failing: &[JobRow], failures: &[FailureGroup], may_read_run
 
 /// The failures of the day that no job still has.
 pub(super) fn recovered(failures: Vec<FailureGroup>, causes: &[Cause]) -> Vec<FailureGroup> {
-    let is_open = |group: &FailureGroup| {
-        causes.iter().any(|cause| group.jobs.iter().any(|job| cause.jobs.contains(job)))
-    };
+    let is_open =
+        |group: &FailureGroup| causes.iter().any(|cause| group.jobs.iter().any(|job| cause.jobs.contains(job)));
     failures.into_iter().filter(|group| !is_open(group)).collect()
 }
 

@@ -159,7 +159,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         health: Health { problems: problems.len(), jobs, runs },
         failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
-        recovered: recovered.into_iter().map(|group| recovered_line(group, &clock, &from)).collect(),
+        recovered: recovered.iter().map(|group| recovered_line(group, &clock, &from)).collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         more_running: if history.is_some_and(History::has_more_running) {
@@ -194,9 +194,10 @@ fn freeze_line(freeze: Freeze, clock: &Clock) -> FreezeLine {
 
 /// Every problem, the worst first.
 fn problems(read: &OverviewData, causes: &[Cause], clock: &Clock) -> Vec<ProblemLine> {
-    let errored = read.errored.iter().map(|row| {
-        ProblemLine::of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default())
-    });
+    let errored = read
+        .errored
+        .iter()
+        .map(|row| ProblemLine::of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default()));
     let from = day_ago(clock.now);
     let failing = causes.iter().map(|cause| failing_line(cause, clock, &from));
     let unserved = read.unserved.iter().map(|(target, jobs)| {
@@ -259,7 +260,7 @@ fn failed_runs(target: &str, code: &str, from: &str) -> String {
     format!("/runs?status=failed&failureCode={}&target={}&from={from}", url_part(code), url_part(target))
 }
 
-fn recovered_line(group: attention::FailureGroup, clock: &Clock, from: &str) -> ProblemLine {
+fn recovered_line(group: &attention::FailureGroup, clock: &Clock, from: &str) -> ProblemLine {
     let (names, more) = ProblemLine::named(&group.jobs);
     let line = ProblemLine {
         sign: ("ok", "Over"),
@@ -287,8 +288,7 @@ fn nothing_next(row: &JobRow) -> &'static str {
 fn orgs(errored: u32) -> Option<ProblemLine> {
     let reason = "a time zone or an override cannot be read".to_owned();
     let name = counted(u64::from(errored), "org timer");
-    (errored > 0)
-        .then(|| ProblemLine::new(("warn", "Cannot fire"), name, "/orgs?errored=true".to_owned(), reason))
+    (errored > 0).then(|| ProblemLine::new(("warn", "Cannot fire"), name, "/orgs?errored=true".to_owned(), reason))
 }
 
 fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<ProblemLine> {

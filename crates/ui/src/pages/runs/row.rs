@@ -124,7 +124,9 @@ impl Row {
             scheduled: clock.at(run.scheduled_at, zone),
             away: clock.away(run.scheduled_at),
             started: run.started_at.map(beside),
-            late: lag.filter(|ms| *ms > LATE_START_MS && run.attempt <= 1 && !is_backfill).map(|ms| format!("+{} late", took(ms))),
+            late: lag
+                .filter(|ms| *ms > LATE_START_MS && run.attempt <= 1 && !is_backfill)
+                .map(|ms| format!("+{} late", took(ms))),
             duration: duration(run, clock),
             reason: Reason::new(run),
             job: JobName::new(run),
