@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::connection::RefusalContext;
 use super::error::note;
-use super::online::ZoneArgs;
+use super::online::{Format, ZoneArgs};
 use super::output::{Cell, Column, Output, Table, counted};
 use super::times::fire_cell;
 use super::words::{filled, joined};
@@ -74,7 +74,8 @@ pub(crate) fn run(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resul
     let list = session.client.take(session.client.reports().gaps(&query), args.limit as usize);
     let list = list.with_action(|| "list gaps".to_owned())?;
     let is_printed = session.print_list(&list, |gap| &gap.id)?;
-    if list.next_cursor.is_some() && !session.quiet && !session.out.is_for_people() {
+    let says_more = session.format == Some(Format::Json) || session.out.is_for_people();
+    if list.next_cursor.is_some() && !session.quiet && !says_more {
         // A list that is cut looks like a whole one.
         session.out.flush()?;
         note(format!("{} shown; raise --limit to see more", list.items.len()));

@@ -105,7 +105,8 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(Format::Name) => list.fires.iter().try_for_each(|fire| session.out.line(&printable(&fire.job_key)))?,
         Some(Format::Table | Format::Plain) | None => table(&mut session, &list)?,
     }
-    if let Some(within) = args.within.filter(|_| list.more && !session.quiet) {
+    let says_more = session.format == Some(Format::Json);
+    if let Some(within) = args.within.filter(|_| list.more && !session.quiet && !says_more) {
         // In a pipe too: a list that is cut looks like a whole one.
         session.out.flush()?;
         let within = wait(within.as_secs() as i64);

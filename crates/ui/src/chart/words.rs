@@ -48,7 +48,7 @@ fn spaced(text: &str) -> String {
 }
 
 /// `1 run`, `12 runs`, `48 120 runs`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
+pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 

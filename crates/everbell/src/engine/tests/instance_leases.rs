@@ -98,16 +98,16 @@ async fn a_run_that_others_have_taken_is_noticed_with_the_next_heartbeat() {
 async fn a_comparison_that_failed_is_made_up_for() {
     let lab = Lab::new();
     let calls = std::sync::atomic::AtomicU32::new(0);
-    // The heartbeat itself is answered, the comparison is not.
+    // Two questions about the heartbeats of others come first. The heartbeat itself is answered, the comparison is not.
     let faulty = Arc::new(Faulty::new(Arc::clone(&lab.store) as _, move |_| {
         let call = calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        (call == 1).then_some(everbell_store::memory::FaultPoint::Before)
+        (call == 3).then_some(everbell_store::memory::FaultPoint::Before)
     }));
     let mut other = lab.engine_on(Arc::clone(&faulty) as _);
     assert!(other.heartbeat.step().await.is_err());
-    assert_eq!(faulty.calls(), 2);
+    assert_eq!(faulty.calls(), 4);
     other.heartbeat.step().await.unwrap();
-    assert_eq!(faulty.calls(), 4, "a heartbeat, and the comparison");
+    assert_eq!(faulty.calls(), 8, "the questions, a heartbeat, and the comparison");
 }
 
 #[tokio::test]

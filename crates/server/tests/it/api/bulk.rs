@@ -43,7 +43,7 @@ fn bad_wishes_are_refused() {
         (json!({ "action": "pause", "jobKeys": ["a"] }), "#/reason"),
         (json!({ "action": "pause", "reason": "why not" }), "#/jobKeys"),
         (json!({ "action": "resume", "jobKeys": ["a"], "filter": {} }), "#/jobKeys"),
-        (json!({ "action": "retire", "jobKeys": ["a"] }), "#/action"),
+        (json!({ "action": "purge", "jobKeys": ["a"] }), "#/action"),
         (json!({ "action": "resume", "jobKeys": ["a", "nobody"] }), "#/jobKeys/1"),
         (json!({ "action": "resume", "filter": {"colour": "red"} }), "#/filter/colour"),
     ] {

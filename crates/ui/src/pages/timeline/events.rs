@@ -9,7 +9,7 @@ use everbell_core::{Gap, GapReason, JobId, RunStatus, Scope, Spec};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Window;
-use crate::chart::{Event, Hatch, Load, Row, What, period};
+use crate::chart::{Event, Hatch, Load, Row, What, counted, period};
 use crate::markup::url_part;
 use crate::pages::overview::attention::Usual;
 
@@ -69,7 +69,7 @@ fn row(job: &JobRow, runs: &[&RunSummary], gaps: &[(JobId, Gap)], window: &Windo
 
 /// A gap as a hatched time, with what there is to say about it.
 fn hatch(job: &JobRow, gap: &Gap, window: &Window) -> Hatch {
-    let slots = if gap.slots == 1 { "1 slot".to_owned() } else { format!("{} slots", gap.slots) };
+    let slots = counted(gap.slots, "slot");
     let when = period(gap.first_slot_at, gap.last_slot_at, &window.zone);
     let title = format!("{} · {when} · {slots} without a run: {}", job.job.definition.key, gap.reason);
     Hatch { from: gap.first_slot_at, until: gap.last_slot_at, title }
@@ -79,9 +79,9 @@ fn hatch(job: &JobRow, gap: &Gap, window: &Window) -> Hatch {
 pub(super) fn outages(outages: &[Outage], window: &Window) -> Vec<Hatch> {
     let hatch = |outage: &Outage| {
         let Absence { from, until } = outage.absence;
-        let (jobs, slots) = (outage.jobs.len(), outage.slots());
+        let (slots, jobs) = (counted(outage.slots(), "slot"), counted(outage.jobs.len() as u64, "job"));
         let when = period(from, until, &window.zone);
-        Hatch { from, until, title: format!("Nothing ran, {when}: {slots} slots of {jobs} jobs passed.") }
+        Hatch { from, until, title: format!("Nothing ran, {when}: {slots} of {jobs} passed.") }
     };
     outages.iter().map(hatch).collect()
 }
