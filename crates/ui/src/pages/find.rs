@@ -134,7 +134,7 @@ async fn jobs(request: &UiRequest, text: &str) -> Result<Vec<(String, String)>, 
     Ok(found)
 }
 
-/// What can be done to the first jobs that were found.
+/// Actions on the first jobs that were found.
 fn job_actions(request: &UiRequest, text: &str, jobs: &[(String, String)]) -> Vec<Found> {
     if text.is_empty() || request.barred(Role::Operator).is_some() {
         return Vec::new();

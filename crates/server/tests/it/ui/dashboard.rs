@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::browser::Browser;
 use super::visitor::{Visitor, assert_has};
-use crate::server::Server;
+use crate::server::{Server, eventually};
 
 /// A server on which something has happened: runs that ended well and badly, a paused job, two versions.
 fn lively() -> Server {
@@ -136,4 +136,39 @@ fn the_overview_does_not_contradict_itself() {
     server.post("/jobs/key:slow/run-now", &json!({})).expect(202);
     server.until("/runs?status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     assert_has(&ana.page("/"), &["Cancel the run of slow"]);
+}
+
+#[test]
+fn jobs_that_fail_for_one_reason_are_one_problem() {
+    let server = Server::start();
+    for key in ["one", "two", "three"] {
+        server.job(key, &json!({"target": "fail"}));
+        server.post(&format!("/jobs/key:{key}/run-now"), &json!({})).expect(202);
+    }
+    server.until("/runs?status=failed", |runs| runs["items"].as_array().unwrap().len() == 3);
+    let ana = Visitor::admin(&server);
+    let page = ana.page("/");
+    assert_has(&page, &["<b>1 problem since ", "3 jobs, 3 runs in 24 h, 0 % ok", ">3 jobs</a>", "and 1 more"]);
+    // A job that succeeds again is no problem any more.
+    server.patch("/jobs/key:one", &json!({"target": "print"})).expect(200);
+    server.post("/jobs/key:one/run-now", &json!({})).expect(202);
+    server.until("/runs?status=succeeded", |runs| runs["items"].as_array().unwrap().len() == 1);
+    assert_has(&ana.page("/"), &["<b>1 problem since ", ">2 jobs</a>", "3 jobs, 4 runs in 24 h, 25 % ok"]);
+}
+
+#[test]
+fn a_new_server_shows_where_to_start() {
+    let server = Server::start();
+    let ana = Visitor::admin(&server);
+    assert_has(&ana.page("/"), &["No jobs yet", "href=\"/import\"", "href=\"/targets\"", "All well:"]);
+    server.job("first", &json!({"payload": {"message": "hello world"}}));
+    server.post("/jobs/key:first/run-now", &json!({})).expect(202);
+    server.until("/runs?status=succeeded", |runs| runs["items"].as_array().unwrap().len() == 1);
+    assert_has(&ana.page("/"), &["It works already", "id=\"first-output\"", "hello world"]);
+    for key in ["second", "third"] {
+        server.job(key, &json!({}));
+    }
+    // Pages count jobs every two seconds.
+    let gone = eventually(|| Some(ana.page("/")).filter(|page| !page.contains("Import your crontab")));
+    assert!(gone.is_some_and(|page| !page.contains("It works already")));
 }

@@ -55,13 +55,13 @@ pub(crate) struct FailureGroup {
 }
 
 impl FailureGroup {
-    /// What makes failures similar.
+    /// The properties that similar failures share.
     pub(crate) fn key(&self) -> (String, String, String) {
         (self.target.clone(), self.code.clone(), without_numbers(&self.message))
     }
 }
 
-/// What makes a failure similar to others.
+/// The properties that a failure shares with similar ones.
 pub(crate) fn cause_key(target: &str, failure: &Failure) -> (String, String, String) {
     (target.to_owned(), failure.code.as_str().to_owned(), without_numbers(&failure.message))
 }

@@ -13,7 +13,7 @@ const ENOUGH_JOBS: u64 = 3;
 /// How much of an output is shown.
 const MAX_OUTPUT_CHARS: usize = 400;
 
-/// What to do first, and what a run looks like.
+/// The first steps, and an example of a run.
 pub(super) struct StartHere {
     pub(super) has_jobs: bool,
     pub(super) run: Option<FirstRun>,

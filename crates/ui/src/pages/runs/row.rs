@@ -145,13 +145,18 @@ impl Reason {
             Some(SkipReason::Overlap { blocking }) => Some(blocking.to_string()),
             _ => None,
         };
-        let (code, whole) = match (&run.failure, &run.skip) {
-            (Some(failure), _) => (Some(failure.code.as_str().to_owned()), failure.message.clone()),
-            (None, Some(SkipReason::Overlap { .. })) => (None, "an earlier run".to_owned()),
-            (None, Some(skip)) => (None, skip.to_string()),
+        let whole = match (&run.failure, &run.skip) {
+            (Some(failure), _) => {
+                let code = failure.code.as_str().to_owned();
+                let text = in_short(last_words(&failure.message).unwrap_or(&failure.message));
+                let title = cut(&failure.message, MAX_TITLE_CHARS);
+                return Some(Reason { code: Some(code), text, title, blocking });
+            }
+            (None, Some(SkipReason::Overlap { .. })) => "an earlier run".to_owned(),
+            (None, Some(skip)) => skip.to_string(),
             (None, None) => return None,
         };
-        Some(Reason { code, text: in_short(&whole), title: cut(&whole, MAX_TITLE_CHARS), blocking })
+        Some(Reason { code: None, text: in_short(&whole), title: cut(&whole, MAX_TITLE_CHARS), blocking })
     }
 }
 
@@ -163,11 +168,16 @@ pub(crate) fn failure_text(run: &RunRecord) -> Option<String> {
 /// A failure for one line. What a program wrote last comes before the name of the program:
 /// `exit code 2: psql: connection refused`.
 pub(crate) fn brief_failure(code: &str, message: &str) -> String {
-    let ended = message.strip_prefix('`').and_then(|rest| rest.split_once("` ended with the ")).map(|(_, end)| end);
-    match ended.filter(|end| end.starts_with("exit code ") && end.contains(": ")) {
-        Some(end) => in_short(end),
+    match last_words(message) {
+        Some(end) => format!("exit code {}", in_short(end)),
         None => format!("{code}: {}", in_short(message)),
     }
+}
+
+/// `2: psql: connection refused` of a program that ended so and wrote something; `None` of other failures.
+fn last_words(message: &str) -> Option<&str> {
+    let (_, end) = message.strip_prefix('`')?.split_once("` ended with the exit code ")?;
+    Some(end).filter(|end| end.contains(": "))
 }
 
 /// A message on one line. Of long paths the end is kept, and of a long message the beginning and the end, because the
