@@ -23,12 +23,14 @@ mod access_store;
 mod alert_store;
 mod calendar_store;
 mod cluster_store;
+mod counter_store;
 mod job_store;
 mod org_store;
 mod run_store;
 
 mod answers;
 mod beat;
+mod counters;
 mod deed;
 mod deleted;
 mod error;
@@ -60,6 +62,8 @@ pub use calendar_store::{
     CalendarStore, FREEZE_RETENTION, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoredCalendar,
 };
 pub use cluster_store::ClusterStore;
+pub use counter_store::CounterStore;
+pub use counters::{CounterKey, RunCounters, TimeCounts};
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
@@ -98,12 +102,28 @@ pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + 
 /// Every type that implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing
 /// else.
 pub trait Store:
-    JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + std::fmt::Debug
+    JobStore
+    + RunStore
+    + OrgStore
+    + ClusterStore
+    + AccessStore
+    + AlertStore
+    + CalendarStore
+    + CounterStore
+    + std::fmt::Debug
 {
 }
 
 impl<S> Store for S where
-    S: JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + std::fmt::Debug
+    S: JobStore
+        + RunStore
+        + OrgStore
+        + ClusterStore
+        + AccessStore
+        + AlertStore
+        + CalendarStore
+        + CounterStore
+        + std::fmt::Debug
 {
 }
 

@@ -16,7 +16,7 @@ use super::schema::Schema;
 use super::statement::Statement;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-pub(crate) const MIGRATIONS: [&str; 16] = [
+pub(crate) const MIGRATIONS: [&str; 17] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),
@@ -33,6 +33,7 @@ pub(crate) const MIGRATIONS: [&str; 16] = [
     include_str!("migrations/0014_problems.sql"),
     include_str!("migrations/0015_calendars.sql"),
     include_str!("migrations/0016_backfill_lane.sql"),
+    include_str!("migrations/0017_run_counters.sql"),
 ];
 
 pub(super) const MIGRATING: &str = "migrating the schema";

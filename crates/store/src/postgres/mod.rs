@@ -12,6 +12,7 @@ mod audit;
 mod calendars;
 mod cluster;
 mod connect;
+mod counters;
 mod create_jobs;
 mod errors;
 mod floors;

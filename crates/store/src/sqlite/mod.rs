@@ -15,6 +15,7 @@ mod batch;
 mod calendars;
 mod cluster;
 mod connect;
+mod counters;
 mod create_jobs;
 mod errors;
 #[cfg_attr(not(feature = "conformance"), path = "fault_injection_off.rs")]
