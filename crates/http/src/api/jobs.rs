@@ -116,7 +116,7 @@ pub fn filter(request: &ApiRequest, form: &Form<'_>) -> Result<JobFilter, Proble
 }
 
 /// `name`, or `name=value`.
-fn label(text: &str) -> (String, Option<String>) {
+pub(super) fn label(text: &str) -> (String, Option<String>) {
     match text.split_once('=') {
         Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
         None => (text.to_owned(), None),
