@@ -37,6 +37,7 @@ pub(crate) mod status;
 pub(crate) mod targets;
 mod times;
 pub(crate) mod tokens;
+mod top;
 pub(crate) mod topics;
 pub(crate) mod version;
 mod watch;
@@ -98,6 +99,12 @@ enum Commands {
     /// Show the next runs of all jobs
     #[command(before_help = next::EXAMPLES)]
     Next(next::NextArgs),
+    /// Show the jobs that run, fail or cost the most
+    ///
+    /// Counts every run that ended in the window, from counters that the server keeps by hour. All versions and orgs of a job
+    /// are counted together, one-time jobs by target. Percentiles are read from histograms and are off by a quarter at most.
+    #[command(before_help = top::EXAMPLES)]
+    Top(top::TopArgs),
     /// Simulate jobs: which slots run, are skipped, coalesced or missed
     ///
     /// Decides as production does, on a virtual clock: overlap, catch-up, grace, jitter, timeouts and retries. Nothing is
@@ -344,6 +351,7 @@ impl Command {
             Commands::Instances(args) => instances::run(args, now, output),
             Commands::Sessions(args) => sessions::run(args, now, output),
             Commands::Tokens(args) => tokens::run(args, now, output),
+            Commands::Top(args) => top::run(args, now, output),
             Commands::Problems(args) => problems::run(args, now, output),
             Commands::Notify(args) => notify::run(args, now, output),
             Commands::Reload(args) => reload::run(args, now, output),

@@ -268,7 +268,7 @@ impl App {
         let _ = self.reload.set(reload);
     }
 
-    /// Returns the counters of all jobs in a window, at most some seconds old.
+    /// Returns the counters of all jobs in a window. Where they take long to read, they are some seconds old.
     pub async fn counters(&self, window: Window) -> StoreResult<Arc<WindowCounters>> {
         self.counted.read(&self.bell, window).await
     }

@@ -1,16 +1,17 @@
-//! Counters of all jobs, cached for some seconds: pages that follow events ask for them again and again.
+//! Counters of all jobs, cached for a while: pages that follow events ask for them again and again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use everbell::client::WindowCounters;
 use everbell::{Everbell, StoreResult};
-use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// How long an answer is used again at least.
-const MIN_TTL: Duration = Duration::from_secs(5);
-/// An answer is used again for this many times as long as it took, so that reading costs a small share of the time.
+/// An answer is used again for this many times as long as it took to read: nothing where that is quick, and some seconds
+/// where there are very many runs. So reading takes a small share of the time, however many pages ask.
 const TTL_FACTOR: u32 = 20;
+/// How long an answer is used again at most.
+const MAX_TTL: Duration = Duration::from_mins(1);
 
 /// A window of statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +87,7 @@ impl CountedWindows {
         let since = now.checked_sub(window.length()).unwrap_or(now);
         let counters = Arc::new(bell.runs().counters(since, None).await?);
         let ended = bell.clock().monotonic();
-        let ttl = (ended.saturating_sub(begun) * TTL_FACTOR).max(MIN_TTL);
+        let ttl = (ended.saturating_sub(begun) * TTL_FACTOR).min(MAX_TTL);
         *cached = Some(Cached { until: ended + ttl, counters: Arc::clone(&counters) });
         Ok(counters)
     }

@@ -243,6 +243,7 @@ fn dashboard_pages() -> Vec<Page> {
         post("/problems/{id}/mute", pages::problems::mute),
         post("/problems/{id}/unmute", pages::problems::unmute),
         post("/problems/channels/{name}/test", pages::problems::test),
+        get("/top", Access::RunHistory, pages::top::show).query(pages::top::QUERY),
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
     ]
 }
@@ -270,9 +271,9 @@ fn admin_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const RESERVED_PATHS: [&str; 18] = [
+pub const RESERVED_PATHS: [&str; 19] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
-    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems",
+    "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "top",
 ];
 
 /// The pages of one application.

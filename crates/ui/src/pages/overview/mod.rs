@@ -39,6 +39,7 @@ struct Overview {
     no_act: Option<String>,
     no_make: Option<String>,
     none_yet: bool,
+    top_card: Markup,
 }
 
 /// Something that needs attention.
@@ -112,6 +113,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
         none_yet: frame.nav_counts.as_ref().is_some_and(|nav_counts| nav_counts.jobs == 0),
+        top_card: crate::pages::top::card(&request).await,
         concerns,
         frame,
     };
