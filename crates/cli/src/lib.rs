@@ -101,8 +101,7 @@ enum Commands {
     Next(next::NextArgs),
     /// Show the jobs that run, fail or cost the most
     ///
-    /// Counts every run that ended in the window, from counters that the server keeps by hour. All versions and orgs of a job
-    /// are counted together, one-time jobs by target. Percentiles are read from histograms and are off by a quarter at most.
+    /// Counts every run that ended in the window. All versions and orgs of a job are counted together, one-time jobs by target.
     #[command(before_help = top::EXAMPLES)]
     Top(top::TopArgs),
     /// Simulate jobs: which slots run, are skipped, coalesced or missed

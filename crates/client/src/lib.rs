@@ -50,8 +50,7 @@ pub use notify::{Notify, Problems};
 pub use orgs::Orgs;
 pub use pages::{List, MAX_PAGE_SIZE, Pages};
 pub use query::{
-    AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, OrgQuery, ProblemQuery, RunQuery,
-    TopQuery,
+    AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, OrgQuery, ProblemQuery, RunQuery, TopQuery,
 };
 pub use request::{
     BackfillRequest, BulkAction, BulkActionRequest, BulkFilter, CalendarInput, CronPreviewRequest, FreezeInput,

@@ -1,8 +1,8 @@
 //! Filters of lists and streams.
 
+use everbell_wire::TopBy;
 use everbell_wire::gap::GapReason;
 use everbell_wire::job::{JobStatus, ScheduleType, Source};
-use everbell_wire::TopBy;
 use everbell_wire::run::{RunStatus, TriggerType};
 use jiff::Timestamp;
 use serde::Serialize;

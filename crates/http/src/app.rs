@@ -13,8 +13,8 @@ use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-use super::counted::{CountedWindows, Window};
 use super::access::{Actor, Authenticator, Role, bearer, token_hash};
+use super::counted::{CountedWindows, Window};
 use super::denials::Denials;
 use super::limit::{Limiter, Quota, Rate, Refused};
 use super::live::Live;

@@ -79,8 +79,7 @@ impl Stats {
     pub fn from_counters(from: Timestamp, counters: &RunCounters, active: &[Run], complete: bool) -> Stats {
         let RunCounters { succeeded, failed, canceled, skipped, failures, took, delays } = counters;
         let (succeeded, failed) = (*succeeded, *failed);
-        let ended =
-            [("succeeded", succeeded), ("failed", failed), ("canceled", *canceled), ("skipped", *skipped)];
+        let ended = [("succeeded", succeeded), ("failed", failed), ("canceled", *canceled), ("skipped", *skipped)];
         let ended = ended.into_iter().filter(|(_, runs)| *runs > 0);
         let mut by_status: BTreeMap<String, u64> = ended.map(|(word, runs)| (word.to_owned(), runs)).collect();
         for run in active {

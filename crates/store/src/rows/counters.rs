@@ -48,7 +48,11 @@ pub(crate) struct CounterColumns {
 }
 
 fn key((job_key, target): (&str, &str)) -> Result<CounterKey, Invalid> {
-    if job_key.is_empty() { Target::new(target).map(CounterKey::OneTime) } else { JobKey::new(job_key).map(CounterKey::Job) }
+    if job_key.is_empty() {
+        Target::new(target).map(CounterKey::OneTime)
+    } else {
+        JobKey::new(job_key).map(CounterKey::Job)
+    }
 }
 
 fn micros(time: Duration) -> i64 {

@@ -71,9 +71,7 @@ impl Row {
             runs: item.runs,
             failed: item.failed,
             rate: item.failure_rate.filter(|_| item.failed > 0).map(|rate| format!("{:.1} %", rate * 100.0)),
-            failed_href: part
-                .filter(|_| item.failed > 0)
-                .map(|part| format!("/runs?jobKey={part}&status=failed")),
+            failed_href: part.filter(|_| item.failed > 0).map(|part| format!("/runs?jobKey={part}&status=failed")),
             time: took(item.time_spent_ms),
             p50: time(item.p50_ms),
             p95: time(item.p95_ms),

@@ -261,6 +261,29 @@ async fn old_history_is_pruned() {
 }
 
 #[tokio::test]
+async fn hours_are_counted_in_the_background() {
+    let mut lab = Lab::new();
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    for time in ["01:00", "02:00"] {
+        lab.turn_at(time).await;
+    }
+    lab.set("03:10");
+    assert_eq!(lab.engine.counter.step().await.unwrap(), Wait::For(Duration::from_mins(1)), "not at once");
+    let runs = async |lab: &Lab| {
+        let counted = lab.store.read_counters(at("00:00"), at("04:00"), None).await.unwrap();
+        counted.iter().map(|(_, counters)| counters.runs()).sum::<u64>()
+    };
+    for expected in [1, 2] {
+        assert_eq!(lab.engine.counter.step().await.unwrap(), Wait::For(Duration::from_millis(200)));
+        assert_eq!(runs(&lab).await, expected, "an hour at a time");
+    }
+    assert_eq!(lab.engine.counter.step().await.unwrap(), Wait::For(Duration::from_mins(5)), "nothing is left");
+    lab.clock.set(at("2027-05-15T00:00:00Z"));
+    lab.engine.counter.step().await.unwrap();
+    assert_eq!(runs(&lab).await, 2, "hours that the retention covers are not counted again");
+}
+
+#[tokio::test]
 async fn an_orderly_end_waits_for_handlers_then_stops_them_and_leaves_nothing_running() {
     let mut lab = waiting().await;
     let (store, clock) = (lab.store.clone(), lab.clock.clone());

@@ -55,6 +55,7 @@ const PAGES: &[&[&str]] = &[
     &["runs", "rerun"],
     &["runs", "cancel"],
     &["next"],
+    &["top"],
     &["simulate"],
     &["context"],
     &["context", "add"],
