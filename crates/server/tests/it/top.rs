@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::binary::ran;
 use crate::server::{Server, quiet};
 use crate::ui::visitor::Visitor;
 
@@ -29,7 +28,7 @@ argv = ["sleep", "1.2"]
 fn everbell(server: &Server, args: &[&str]) -> String {
     let mut command = quiet(server.folder.path());
     command.args(args).args(["--server", &format!("http://{}", server.address)]).env("EVERBELL_TOKEN", &server.token);
-    let output = ran(&mut command);
+    let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -119,21 +118,21 @@ fn top_agrees_with_the_list_of_runs_on_postgres() {
 #[test]
 fn pages_show_the_jobs_that_fail_and_cost_most() {
     let server = Server::with(TARGETS).registered();
-    let mut visitor = Visitor::signed_in(&server);
-    let empty = visitor.get("/top").text();
+    let visitor = Visitor::admin(&server);
+    let empty = visitor.page("/top");
     assert!(empty.contains("Nothing to show"), "{empty}");
-    assert!(!visitor.get("/").text().contains("top-jobs"), "no card without runs");
+    assert!(!visitor.page("/").contains("top-jobs"), "no card without runs");
     for key in ["good", "bad"] {
         server.post("/jobs", &json!({"jobKey": key, "target": key, "cronExpression": "0 0 1 1 *"})).expect(201);
     }
     run(&server, "good", 2);
-    let overview = visitor.get("/").text();
+    let overview = visitor.page("/");
     assert!(overview.contains("Most time spent in 24 hours") && overview.contains("href=\"/top\""), "{overview}");
     run(&server, "bad", 1);
-    assert!(visitor.get("/").text().contains("Most failures in 24 hours"));
-    let page = visitor.get("/top?by=failures&window=7d").text();
+    assert!(visitor.page("/").contains("Most failures in 24 hours"));
+    let page = visitor.page("/top?by=failures&window=7d");
     assert!(page.contains("href=\"/jobs/bad\"") && !page.contains("href=\"/jobs/good\""), "{page}");
     assert!(page.contains("aria-sort=\"descending\"") && page.contains("100.0 %"), "{page}");
-    let job = visitor.get("/jobs/good").text();
+    let job = visitor.page("/jobs/good");
     assert!(job.contains("100 % of 2 runs succeeded in 7 days"), "{job}");
 }
