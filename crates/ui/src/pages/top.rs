@@ -1,6 +1,10 @@
 //! The jobs that run, fail or cost the most.
 
+use std::time::Duration;
+
 use askama::Template;
+use tokio::time::timeout;
+use tracing::warn;
 
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
@@ -18,6 +22,9 @@ pub(crate) const QUERY: &[Field] = top::TOP;
 
 /// The rows of the card on the first page.
 const CARD_ROWS: usize = 5;
+
+/// The card may not keep the first page waiting for longer than this.
+const CARD_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The columns that can be sorted by: the word of the query, and the head.
 const COLUMNS: [(&str, &str); 5] =
@@ -126,10 +133,14 @@ pub(crate) async fn card(request: &UiRequest) -> Markup {
     if !request.may_read_runs() {
         return empty();
     }
-    let counted = match request.app.counters(Window::Day).await {
-        Ok(counted) => counted,
-        Err(error) => {
-            tracing::warn!(%error, "cannot read the counters of runs for the overview");
+    let counted = match timeout(CARD_TIMEOUT, request.app.counters(Window::Day)).await {
+        Ok(Ok(counted)) => counted,
+        Ok(Err(error)) => {
+            warn!(%error, "cannot read the counters of runs for the overview");
+            return empty();
+        }
+        Err(_) => {
+            warn!("the counters of runs take too long to read for the overview");
             return empty();
         }
     };
