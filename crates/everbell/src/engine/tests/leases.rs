@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::store::{ClusterStore, RunStore, StoreError};
+use everbell_core::store::{ClusterStore, CounterStore, RunStore, StoreError};
 use everbell_core::{FailureCode, Target};
 use everbell_store::memory::FaultPoint;
 
