@@ -39,6 +39,7 @@ pub(crate) mod status;
 pub(crate) mod targets;
 mod times;
 pub(crate) mod tokens;
+mod top;
 pub(crate) mod topics;
 pub(crate) mod version;
 mod watch;
@@ -110,6 +111,11 @@ enum Commands {
     /// the jobs whose slots passed, and what catch-up did.
     #[command(before_help = outages::EXAMPLES)]
     Outages(outages::OutagesArgs),
+    /// Show the jobs that run, fail or cost the most
+    ///
+    /// Counts every run that ended in the window. All versions and orgs of a job are counted together, one-time jobs by target.
+    #[command(before_help = top::EXAMPLES)]
+    Top(top::TopArgs),
     /// Simulate jobs: which slots run, are skipped, coalesced or missed
     ///
     /// Decides as production does, on a virtual clock: overlap, catch-up, grace, jitter, timeouts and retries. Nothing is
@@ -336,6 +342,7 @@ impl Command {
             Commands::Instances(args) => instances::run(args, now, output),
             Commands::Sessions(args) => sessions::run(args, now, output),
             Commands::Tokens(args) => tokens::run(args, now, output),
+            Commands::Top(args) => top::run(args, now, output),
             Commands::Problems(args) => problems::run(args, now, output),
             Commands::Notify(args) => notify::run(args, now, output),
             Commands::Reload(args) => reload::run(args, now, output),

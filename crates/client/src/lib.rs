@@ -54,7 +54,7 @@ pub use orgs::Orgs;
 pub use pages::{List, MAX_PAGE_SIZE, Pages};
 pub use query::{
     AllGapsQuery, AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, NextQuery, OrgQuery,
-    ProblemQuery, RunQuery,
+    ProblemQuery, RunQuery, TopQuery,
 };
 pub use reports::Reports;
 pub use request::{

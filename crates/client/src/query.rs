@@ -1,5 +1,6 @@
 //! Filters of lists and streams.
 
+use everbell_wire::TopBy;
 use everbell_wire::gap::GapReason;
 use everbell_wire::job::{JobStatus, ScheduleType, Source};
 use everbell_wire::run::{RunStatus, TriggerType};
@@ -68,6 +69,19 @@ pub struct RunQuery {
     pub from: Option<Timestamp>,
     /// Only runs that were scheduled or requested before this time.
     pub to: Option<Timestamp>,
+}
+
+/// Selects jobs by their runs. The default selects those that cost most time in 24 hours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TopQuery {
+    /// The window, which ends now: `24h`, `7d` or `30d`.
+    pub window: Option<String>,
+    /// The order.
+    pub by: Option<TopBy>,
+    /// Only jobs with this label: `name` or `name=value`.
+    pub label: Option<String>,
+    /// The largest number of jobs, 20 if absent.
+    pub limit: Option<u32>,
 }
 
 /// Selects orgs. The default selects all of them.

@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::client::Client;
 use crate::pages::Pages;
 use crate::path::segment;
-use crate::query::RunQuery;
+use crate::query::{RunQuery, TopQuery};
 use crate::request::ReasonRequest;
 
 /// Operations on runs.
@@ -25,6 +25,11 @@ impl Runs<'_> {
     /// Lists runs, newest first, without their outputs.
     pub fn list(self, query: &RunQuery) -> Pages<wire::Run> {
         Pages::new(self.0, "/runs", query)
+    }
+
+    /// Lists the jobs that run, fail or cost the most.
+    pub fn top(self, query: &TopQuery) -> Call<wire::Top> {
+        self.0.get("/top").query(query)
     }
 
     /// Gets a run.

@@ -61,6 +61,7 @@ mod trace_context;
 
 pub mod alert;
 pub mod change;
+pub mod counting;
 pub mod enqueue;
 pub mod freeze;
 mod jitter;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
+use everbell::client::WindowCounters;
 use everbell::{EngineOptions, Everbell, JobId, OrgId, RunRecord, StoreError, StoreResult, Timestamp};
 use everbell_core::Zone;
 use everbell_core::store::JobRef;
@@ -13,6 +14,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
 use super::access::{Actor, Authenticator, Role, bearer, token_hash};
+use super::counted::{CountedWindows, Window};
 use super::denials::Denials;
 use super::limit::{Limiter, Quota, Rate, Refused};
 use super::live::Live;
@@ -196,6 +198,7 @@ pub struct App {
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
     org_zones: Mutex<HashMap<OrgId, KnownZone>>,
+    counted: CountedWindows,
     /// The keys of requests that are being answered.
     pub in_progress: Mutex<HashSet<String>>,
 }
@@ -235,6 +238,7 @@ impl App {
             documented: OnceLock::new(),
             zones: Mutex::default(),
             org_zones: Mutex::default(),
+            counted: CountedWindows::default(),
             in_progress: Mutex::default(),
             current: RwLock::new(Current {
                 options: Arc::new(options),
@@ -262,6 +266,11 @@ impl App {
     /// Lets admins ask for a reload of the configuration. The first call counts.
     pub fn reload_with(&self, reload: Arc<dyn Reload>) {
         let _ = self.reload.set(reload);
+    }
+
+    /// Returns the counters of all jobs in a window. Where they take long to read, they are some seconds old.
+    pub async fn counters(&self, window: Window) -> StoreResult<Arc<WindowCounters>> {
+        self.counted.read(&self.bell, window).await
     }
 
     /// The OpenAPI document, and the page that shows it.

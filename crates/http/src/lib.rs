@@ -12,6 +12,7 @@ pub mod audit_entry;
 pub mod body;
 mod calendar_routes;
 pub mod convert;
+pub mod counted;
 mod denial_counter;
 pub mod denials;
 mod docs;
@@ -56,7 +57,7 @@ use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
     actions, audit, backfills, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates,
-    orgs, probes, reruns, runs, sessions, targets, tokens,
+    orgs, probes, reruns, runs, sessions, targets, tokens, top,
 };
 pub use app::{ApiOptions, ApiSettings, App, Channel, Served, is_local};
 pub use embedded::{Embedded, WeakToken};
@@ -184,6 +185,9 @@ fn job_history_routes() -> Vec<Route> {
             .returns_page::<wire::Gap>("A page of gaps").problems(&[NotFound]),
         route(get, "/jobs/{jobId}/stats", RunHistory, job_history::stats).does("getJobStats", "Show job statistics").query(job_history::STATS)
             .returns::<wire::Stats>(200, "Counts, durations and lags").problems(&[NotFound]),
+        route(Method::GET, "/top", RunHistory, top::list).does("listTopJobs", "List the jobs that run, fail or cost the most").query(top::TOP)
+            .details("Counts every run that ended in the window, from counters by hour. All versions and orgs of a job are counted together, one-time jobs by target.")
+            .returns::<wire::Top>(200, "The jobs, the largest value first"),
     ]
 }
 

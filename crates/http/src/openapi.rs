@@ -199,9 +199,10 @@ fn describe(operation: &mut Value, route: &Route, routes: &[(&str, Route)]) {
 }
 
 /// The sections of the documentation, in this order.
-const TAGS: [(&str, &str); 24] = [
+const TAGS: [(&str, &str); 25] = [
     ("jobs", "Create, change and inspect jobs: what runs, and when."),
     ("runs", "List, cancel and repeat runs."),
+    ("top", "List the jobs that run, fail or cost the most."),
     ("orgs", "Manage orgs, for which jobs fire in their own time zones."),
     ("problems", "List problems of jobs, and acknowledge or mute them."),
     ("notify", "List and test notification channels, and list their messages."),

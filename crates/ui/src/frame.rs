@@ -36,6 +36,7 @@ pub(crate) enum Section {
     Jobs,
     Runs,
     Problems,
+    Top,
     Timeline,
     Calendars,
     Orgs,

@@ -255,6 +255,7 @@ fn dashboard_pages() -> Vec<Page> {
         get("/freezes/new", Role(Viewer), pages::calendars::freeze::show),
         post("/freezes/new", pages::calendars::freeze::send),
         post("/freezes/{id}/end", pages::calendars::freeze::end),
+        get("/top", Access::RunHistory, pages::top::show).query(pages::top::QUERY),
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
     ]
 }
@@ -282,9 +283,10 @@ fn admin_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const RESERVED_PATHS: [&str; 22] = [
+pub const RESERVED_PATHS: [&str; 23] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
     "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "find", "calendars", "freezes", "new-calendar",
+    "top",
 ];
 
 /// The pages of one application.

@@ -45,6 +45,7 @@ pub mod secret;
 pub mod stats;
 pub mod template;
 pub mod time_input;
+pub mod top;
 pub mod what_if;
 
 pub use access::{AuditEntry, EndedSessions, NewToken, Session, Token};
@@ -72,4 +73,5 @@ pub use run::{Canceled, OrgRun, Run, RunNow, RunNowOrgs, RunsNow};
 pub use stats::Stats;
 pub use template::Template;
 pub use text::{clock_face, printable, shell};
+pub use top::{Top, TopBy, TopItem};
 pub use what_if::{JobWhatIf, WhatIf, WhatIfDay};

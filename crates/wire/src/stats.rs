@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use everbell_core::Run;
+use everbell_core::store::RunCounters;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::run::millis_between;
+use crate::top::millis;
 
 /// Statistics of a job's recent runs.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -15,9 +17,10 @@ use crate::run::millis_between;
 pub struct Stats {
     /// Runs since this time are counted.
     pub from: Timestamp,
-    /// How many runs are counted: the newest thousand at most.
+    /// How many runs are counted.
     pub runs: u64,
-    /// Whether all runs since then are counted.
+    /// Whether all runs since then are counted. Of one version of a job only the newest thousand are; of a job by its key all
+    /// are, except while the past is counted after an upgrade.
     pub complete: bool,
     /// How many runs have each status.
     pub by_status: BTreeMap<String, u64>,
@@ -71,12 +74,38 @@ impl Stats {
             lag_ms_max: lags.last().copied(),
         }
     }
+
+    /// The statistics of a job with many runs: quantiles are read from histograms. `active` are runs that have not ended.
+    pub fn from_counters(from: Timestamp, counters: &RunCounters, active: &[Run], complete: bool) -> Stats {
+        let RunCounters { succeeded, failed, canceled, skipped, failures, took, delays } = counters;
+        let (succeeded, failed) = (*succeeded, *failed);
+        let ended = [("succeeded", succeeded), ("failed", failed), ("canceled", *canceled), ("skipped", *skipped)];
+        let ended = ended.into_iter().filter(|(_, runs)| *runs > 0);
+        let mut by_status: BTreeMap<String, u64> = ended.map(|(word, runs)| (word.to_owned(), runs)).collect();
+        for run in active {
+            *by_status.entry(run.status.to_string()).or_default() += 1;
+        }
+        let judged = succeeded + failed;
+        Stats {
+            from,
+            runs: counters.runs() + active.len() as u64,
+            complete,
+            success_rate: (judged > 0).then(|| share(succeeded, judged)),
+            by_status,
+            by_failure_code: failures.clone(),
+            duration_ms_p50: took.quantile(0.5).map(millis),
+            duration_ms_p95: took.quantile(0.95).map(millis),
+            duration_ms_max: took.longest().map(millis),
+            lag_ms_p50: delays.quantile(0.5).map(millis),
+            lag_ms_p95: delays.quantile(0.95).map(millis),
+            lag_ms_max: delays.longest().map(millis),
+        }
+    }
 }
 
-/// Exact, because there are at most a thousand runs.
+#[expect(clippy::cast_precision_loss, reason = "counts of runs are far below 2^52")]
 fn share(part: u64, all: u64) -> f64 {
-    let small = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-    small(part) / small(all)
+    part as f64 / all as f64
 }
 
 fn sorted(values: impl Iterator<Item = i64>) -> Vec<i64> {

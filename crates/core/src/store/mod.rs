@@ -23,6 +23,7 @@ mod access_store;
 mod alert_store;
 mod calendar_store;
 mod cluster_store;
+mod counter_store;
 mod job_store;
 mod org_store;
 mod report_store;
@@ -30,6 +31,7 @@ mod run_store;
 
 mod answers;
 mod beat;
+mod counters;
 mod deed;
 mod deleted;
 mod error;
@@ -62,6 +64,8 @@ pub use calendar_store::{
     CalendarStore, FREEZE_RETENTION, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoredCalendar,
 };
 pub use cluster_store::ClusterStore;
+pub use counter_store::CounterStore;
+pub use counters::{CounterKey, RunCounters, TimeCounts};
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
@@ -102,7 +106,16 @@ pub type DecideFn<'a> = dyn Fn(&JobView) -> Result<JobChange, Invalid> + Send + 
 /// Every type that implements the families is a `Store`. Callers have an `Arc<dyn Store>` and need to import nothing
 /// else.
 pub trait Store:
-    JobStore + RunStore + OrgStore + ClusterStore + AccessStore + AlertStore + CalendarStore + ReportStore + std::fmt::Debug
+    JobStore
+    + RunStore
+    + OrgStore
+    + ClusterStore
+    + AccessStore
+    + AlertStore
+    + CalendarStore
+    + ReportStore
+    + CounterStore
+    + std::fmt::Debug
 {
 }
 
@@ -115,6 +128,7 @@ impl<S> Store for S where
         + AlertStore
         + CalendarStore
         + ReportStore
+        + CounterStore
         + std::fmt::Debug
 {
 }

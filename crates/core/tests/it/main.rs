@@ -4,6 +4,7 @@
 mod alert;
 mod calendar;
 mod change;
+mod counting;
 mod declaration;
 mod describe;
 mod freezes;

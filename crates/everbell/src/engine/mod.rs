@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   planner ──► claimer ──► executor ──► recorder                  the way of a run
-//!   heartbeat, reaper, output_saver, resumer, repairer, reconciler, pruner, anchor     what keeps it honest
+//!   heartbeat, reaper, output_saver, resumer, repairer, reconciler, pruner, counter, anchor     what keeps it honest
 //! ```
 //!
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
@@ -14,6 +14,7 @@ mod announce;
 mod batch;
 mod claimer;
 mod claims;
+mod counter;
 mod drive;
 mod executor;
 mod heartbeat;
@@ -52,6 +53,7 @@ use uuid::Uuid;
 pub(crate) use anchor::{Anchor, Anchoring};
 pub(crate) use claimer::Claimer;
 pub(crate) use claims::Claims;
+pub(crate) use counter::Counter;
 pub(crate) use drive::{Step, Wait};
 pub(crate) use executor::Done;
 pub(crate) use heartbeat::Heartbeat;
@@ -117,6 +119,7 @@ pub(crate) struct Engine {
     pub(crate) output_saver: OutputSaver,
     pub(crate) reconciler: Reconciler,
     pub(crate) pruner: Pruner,
+    pub(crate) counter: Counter,
     pub(crate) anchor: Anchor,
     guard: AbortAll,
 }
@@ -180,6 +183,7 @@ impl Engine {
             output_saver: OutputSaver::new(&shared),
             reconciler: Reconciler::new(&shared),
             pruner: Pruner::new(&shared),
+            counter: Counter::new(&shared),
             anchor: Anchor::new(&shared),
             guard: AbortAll::new(&shared),
             shared,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::counting::COUNTER_RETENTION;
 use everbell_core::store::{FUTURE_TOLERANCE, PruneBefore, Pruned, REQUEST_RETENTION, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
@@ -84,7 +85,8 @@ impl Step for Pruner {
         if pruned != Pruned::default() {
             info!(runs, gaps, audit, answers, jobs, inbox, "pruned");
         }
-        let more = [runs, gaps, audit, answers, jobs, inbox].contains(&u64::from(MAX_PRUNED_ROWS));
+        let counters = self.shared.store.prune_counters(earlier(now, COUNTER_RETENTION), MAX_PRUNED_ROWS).await?;
+        let more = [runs, gaps, audit, answers, jobs, inbox, counters].contains(&u64::from(MAX_PRUNED_ROWS));
         Ok(Wait::For(if more { BATCH_PAUSE } else { PRUNE_INTERVAL }))
     }
 

@@ -107,7 +107,7 @@ impl Engine {
     }
 
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
-        let Engine { planner, claimer, resumer, repairer, reconciler, pruner, shared, guard, .. } = self;
+        let Engine { planner, claimer, resumer, repairer, reconciler, pruner, counter, shared, guard, .. } = self;
         let Engine { recorder, heartbeat, reaper, output_saver, anchor, .. } = self;
         // The waiting task holds its own guard.
         guard.disarm();
@@ -119,6 +119,7 @@ impl Engine {
         taking.spawn(drive(repairer, Arc::clone(&shared), stop()));
         taking.spawn(drive(reconciler, Arc::clone(&shared), stop()));
         taking.spawn(drive(pruner, Arc::clone(&shared), stop()));
+        taking.spawn(drive(counter, Arc::clone(&shared), stop()));
         let stop = || stops.keeping.subscribe();
         keeping.spawn(drive(recorder, Arc::clone(&shared), stop()));
         keeping.spawn(drive(heartbeat, Arc::clone(&shared), stop()));

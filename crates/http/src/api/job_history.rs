@@ -2,7 +2,7 @@
 
 use everbell::client::freeze_at;
 use everbell::core::store::{GapFilter, JobRef, PageRequest};
-use everbell::{JobRow, OrgId, RunFilter, StoreError};
+use everbell::{JobKey, JobRow, OrgId, RunFilter, RunStatus, StoreError};
 use everbell_core::{GapReason, Spec, Zone};
 use everbell_wire as wire;
 use jiff::{Timestamp, Zoned};
@@ -39,7 +39,7 @@ pub(super) const GAPS_FROM: Field = optional("from", Value::Time, "Only gaps tha
 pub(super) const GAPS_TO: Field = optional("to", Value::Time, "Only gaps that start before this time.");
 pub(crate) const GAPS: &[Field] = &[REASON, GAPS_FROM, GAPS_TO, ORG, LIMIT, CURSOR];
 
-/// The most runs that statistics look at.
+/// The most runs that statistics read one by one.
 const MAX_SAMPLED_RUNS: u32 = 1_000;
 const DEFAULT_WINDOW: std::time::Duration = std::time::Duration::from_hours(30 * 24);
 
@@ -151,18 +151,37 @@ pub(crate) async fn stats(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let from = request.app.bell.now().checked_sub(window);
     let from = from.map_err(|_| Problem::at("parameter", "window", "is too long"))?;
     // By its key it is the job with all its versions, as for gaps.
-    let filter = match request.job()? {
-        JobRef::Key(key) => RunFilter { job_key: Some(key), ..RunFilter::default() },
+    let (filter, key) = match request.job()? {
+        JobRef::Key(key) => (RunFilter { job_key: Some(key.clone()), ..RunFilter::default() }, Some(key)),
         JobRef::Id(_) | JobRef::Version(..) => {
-            RunFilter { job_id: Some(row.job.definition.id), ..RunFilter::default() }
+            (RunFilter { job_id: Some(row.job.definition.id), ..RunFilter::default() }, None)
         }
     };
-    ApiResponse::ok(&statistics(&request, RunFilter { from: Some(from), ..filter }, from).await?)
+    // Counters have one-time jobs by target.
+    let key = key.filter(|_| !row.job.definition.is_one_time());
+    ApiResponse::ok(&statistics(&request, RunFilter { from: Some(from), ..filter }, key, from).await?)
 }
 
-async fn statistics(request: &ApiRequest, filter: RunFilter, from: Timestamp) -> Result<wire::Stats, Problem> {
-    let page = request.runs().list(&filter, &PageRequest { limit: MAX_SAMPLED_RUNS, after: None }).await?;
-    Ok(wire::Stats::new(from, &page.items, page.next.is_none()))
+/// Few runs are read one by one, which is exact to the second. Many are read from the counters of whole hours, and so are
+/// times of which runs may have been pruned.
+async fn statistics(
+    request: &ApiRequest,
+    filter: RunFilter,
+    key: Option<JobKey>,
+    from: Timestamp,
+) -> Result<wire::Stats, Problem> {
+    let page = |filter: RunFilter| async move {
+        request.runs().list(&filter, &PageRequest { limit: MAX_SAMPLED_RUNS, after: None }).await
+    };
+    let kept_since = request.app.options().keep.and_then(|keep| request.app.bell.now().checked_sub(keep).ok());
+    let is_kept = kept_since.is_none_or(|kept_since| from >= kept_since);
+    let sample = page(filter.clone()).await?;
+    let Some(key) = key.filter(|_| sample.next.is_some() || !is_kept) else {
+        return Ok(wire::Stats::new(from, &sample.items, sample.next.is_none()));
+    };
+    let counted = request.runs().counters(from, Some(&key)).await?;
+    let active = page(RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..filter }).await?.items;
+    Ok(wire::Stats::from_counters(counted.from, &counted.job(&key), &active, counted.complete))
 }
 
 /// A time of the query.

@@ -26,3 +26,4 @@ pub mod runs;
 pub mod sessions;
 pub mod targets;
 pub mod tokens;
+pub mod top;

@@ -28,6 +28,7 @@ mod shell;
 mod silent_database;
 mod talk;
 mod tidy;
+mod top;
 mod traces;
 mod ui;
 mod wrong_clock;

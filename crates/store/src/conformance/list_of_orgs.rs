@@ -222,6 +222,16 @@ macro_rules! conformance_cases_of_orgs {
                 an_org_update_that_makes_runs_is_stopped_and_no_other,
                 orgs_that_a_job_cannot_fire_for_are_one_entry,
             }
+            counters {
+                counters_agree_with_the_runs,
+                counters_of_one_job_and_of_some_hours_are_read,
+                an_hour_is_counted_by_one_and_again_with_the_same_result,
+                outcomes_that_are_recorded_late_are_counted_by_the_second_count,
+                versions_and_orgs_of_a_job_are_counted_together,
+                counters_outlive_their_runs_and_go_in_the_end,
+                a_purge_deletes_the_counters_of_its_job,
+                every_store_has_the_same_buckets,
+            }
             races {
                 a_pause_that_races_with_the_planner,
                 a_retirement_that_races_with_the_planner,

@@ -63,6 +63,7 @@ pub mod runs;
 pub mod audit;
 pub mod calendars;
 pub mod clock;
+pub mod counters;
 pub mod counts;
 pub mod declarations;
 pub mod freezes;

@@ -56,7 +56,7 @@ pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
 ];
 
 /// Tables that are copied, each after those that it refers to.
-pub(crate) const TABLES: [Table; 23] = [
+pub(crate) const TABLES: [Table; 25] = [
     Table {
         name: "jobs",
         order_by: &["job_key", "version"],
@@ -266,6 +266,24 @@ pub(crate) const TABLES: [Table; 23] = [
         name: "departures",
         order_by: &["id"],
         columns: "heartbeat_at time, id int4",
+        kept: None,
+        is_seeded: false,
+        identity: None,
+    },
+    Table {
+        name: "run_counters",
+        order_by: &["hour", "job_key", "target"],
+        columns: "canceled int, delay_longest int, delay_places text, delay_runs int, delay_total int, failed int, \
+                  failures text, hour time, job_key text, skipped int, succeeded int, target text, took_longest int, \
+                  took_places text, took_runs int, took_total int",
+        kept: None,
+        is_seeded: false,
+        identity: None,
+    },
+    Table {
+        name: "counted_hours",
+        order_by: &["hour"],
+        columns: "counted_at time, hour time",
         kept: None,
         is_seeded: false,
         identity: None,

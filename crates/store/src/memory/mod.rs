@@ -11,6 +11,7 @@ mod alerts;
 mod audit;
 mod calendars;
 mod cluster;
+mod counters;
 mod inbox;
 mod job_changes;
 mod jobs;

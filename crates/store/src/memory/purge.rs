@@ -57,6 +57,7 @@ impl State {
             (entry.before, entry.after) = (None, None);
         }
         self.purge_inbox(key.as_str());
+        self.counters.purge(key);
         let purged = PurgedJob::last(versions.len() as u64, purged.runs, purged.gaps);
         self.write_audit(audit);
         self.write_deed(audit, Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() });

@@ -65,6 +65,7 @@ pub(super) struct State {
     pub(super) alerts: super::alerts::StoredAlerts,
     pub(super) calendars: BTreeMap<CalendarName, StoredCalendar>,
     pub(super) freezes: BTreeMap<Uuid, Freeze>,
+    pub(super) counters: super::counters::StoredCounters,
     pub(super) inbox: BTreeMap<i64, super::inbox::StoredRequest>,
     /// The id of the last request that was written into the inbox.
     pub(super) last_request: i64,

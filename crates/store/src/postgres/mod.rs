@@ -13,6 +13,7 @@ mod calendars;
 mod cluster;
 mod connect;
 pub(crate) mod copy;
+mod counters;
 mod create_jobs;
 mod errors;
 mod floors;

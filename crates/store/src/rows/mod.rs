@@ -7,6 +7,7 @@ pub(crate) mod binds;
 mod by_position;
 pub(crate) mod calendars;
 pub(crate) mod columns;
+pub(crate) mod counters;
 mod counts;
 pub(crate) mod declarations;
 mod deed;

@@ -16,6 +16,7 @@ mod calendars;
 mod cluster;
 mod connect;
 pub(crate) mod copy;
+mod counters;
 mod create_jobs;
 mod errors;
 #[cfg_attr(not(feature = "conformance"), path = "fault_injection_off.rs")]

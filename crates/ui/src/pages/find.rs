@@ -25,12 +25,13 @@ const MAX_ACTED_ON: usize = 2;
 const MAX_QUERY_CHARS: usize = 200;
 
 /// Pages: name, other words for it, address.
-const PAGES: [(&str, &str, &str); 12] = [
+const PAGES: [(&str, &str, &str); 13] = [
     ("Overview", "home dashboard health", "/"),
     ("Jobs", "schedules cron list", "/jobs"),
     ("Runs", "history executions", "/runs"),
     ("Failed runs", "errors failures", "/runs?status=failed"),
     ("Problems", "alerts notifications channels", "/problems"),
+    ("Top", "noisy costly slow failing jobs", "/top"),
     ("Timeline", "forecast load", "/timeline"),
     ("Calendars", "holidays freeze closures", "/calendars"),
     ("Orgs", "tenants organizations", "/orgs"),

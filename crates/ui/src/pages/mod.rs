@@ -20,6 +20,7 @@ pub(super) mod settings;
 pub(super) mod sign_in;
 pub(super) mod targets;
 pub(super) mod timeline;
+pub(super) mod top;
 
 /// The page that a confirmation leads back to.
 struct ReturnTo(&'static str);

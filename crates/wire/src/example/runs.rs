@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{ACTOR, Example, INSTANCE_ID, JOB_ID, NEXT_RUN_AT, NOW, RUN_ID, SLOT_AT, at, raw};
 use crate::gap::{ExplanationOutcome, GapReason};
 use crate::run::{CancelOutcome, Origin, RunNowOutcome, RunStatus, TriggerType};
-use crate::{Canceled, Explanation, Gap, Run, RunNow, RunsNow, Stats};
+use crate::{Canceled, Explanation, Gap, Run, RunNow, RunsNow, Stats, Top, TopBy, TopItem};
 
 const MANUAL_RUN_ID: &str = "01a49743-4b00-7952-a964-6ea2a0366012";
 
@@ -181,6 +181,33 @@ impl Example for Stats {
             lag_ms_p50: Some(50),
             lag_ms_p95: Some(120),
             lag_ms_max: Some(120),
+        }
+    }
+}
+
+impl Example for Top {
+    fn example() -> Top {
+        Top {
+            from: at("2027-03-14T09:00:00Z"),
+            counted_since: at("2027-03-14T09:00:00Z"),
+            complete: true,
+            by: TopBy::Failures,
+            items: vec![TopItem {
+                job_key: Some("daily-report".to_owned()),
+                target: None,
+                runs: 48,
+                succeeded: 44,
+                failed: 4,
+                canceled: 0,
+                skipped: 0,
+                failure_rate: Some(4.0 / 48.0),
+                time_spent_ms: 201_600,
+                p50_ms: Some(4_200),
+                p95_ms: Some(9_000),
+                longest_ms: Some(9_400),
+                mean_delay_ms: Some(50),
+                max_delay_ms: Some(120),
+            }],
         }
     }
 }

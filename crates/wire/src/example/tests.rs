@@ -42,6 +42,7 @@ fn examples_read_back() {
     check::<Gap>();
     check::<Explanation>();
     check::<Stats>();
+    check::<Top>();
     check::<Org>();
     check::<Imported>();
     check::<OrgJob>();

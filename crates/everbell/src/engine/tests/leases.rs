@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::store::{ClusterStore, RunStore, StoreError};
+use everbell_core::store::{ClusterStore, CounterStore, RunStore, StoreError};
 use everbell_core::{FailureCode, Target};
 use everbell_store::memory::FaultPoint;
 
@@ -258,6 +258,29 @@ async fn old_history_is_pruned() {
     lab.clock.set(at("2027-05-15T00:00:00Z"));
     lab.engine.pruner.step().await.unwrap();
     assert_eq!(lab.runs("hourly").await, [""; 0]);
+}
+
+#[tokio::test]
+async fn hours_are_counted_in_the_background() {
+    let mut lab = Lab::new();
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    for time in ["01:00", "02:00"] {
+        lab.turn_at(time).await;
+    }
+    lab.set("03:10");
+    assert_eq!(lab.engine.counter.step().await.unwrap(), Wait::For(Duration::from_mins(1)), "not at once");
+    let runs = async |lab: &Lab| {
+        let counted = lab.store.read_counters(at("00:00"), at("04:00"), None).await.unwrap();
+        counted.iter().map(|(_, counters)| counters.runs()).sum::<u64>()
+    };
+    for expected in [1, 2] {
+        assert_eq!(lab.engine.counter.step().await.unwrap(), Wait::For(Duration::from_millis(200)));
+        assert_eq!(runs(&lab).await, expected, "an hour at a time");
+    }
+    assert_eq!(lab.engine.counter.step().await.unwrap(), Wait::For(Duration::from_mins(5)), "nothing is left");
+    lab.clock.set(at("2027-05-15T00:00:00Z"));
+    lab.engine.counter.step().await.unwrap();
+    assert_eq!(runs(&lab).await, 2, "hours that the retention covers are not counted again");
 }
 
 #[tokio::test]

@@ -147,7 +147,9 @@ fn run_history_may_be_for_admins_only() {
     server.get("/runs").expect(200);
     server.token = viewer;
     let run = "/runs/00000000-0000-7000-8000-000000000000";
-    for path in ["/runs", run, "/jobs/key:a/gaps", "/jobs/key:a/stats", "/problems", "/notify/channels", "/events"] {
+    for path in
+        ["/runs", run, "/jobs/key:a/gaps", "/jobs/key:a/stats", "/top", "/problems", "/notify/channels", "/events"]
+    {
         server.get(path).problem(403, "Forbidden");
     }
     server.get("/jobs").expect(200);

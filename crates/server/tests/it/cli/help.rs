@@ -58,6 +58,7 @@ const PAGES: &[&[&str]] = &[
     &["next"],
     &["gaps"],
     &["outages"],
+    &["top"],
     &["simulate"],
     &["context"],
     &["context", "add"],

@@ -199,11 +199,26 @@ impl Operation {
             Operation::ListRuns(filter, limit) => list_runs(store, filter, *limit).await,
             Operation::RecentRuns(recent_runs) => Observation::new(store.recent_runs(recent_runs).await),
             Operation::RunHistogram(histogram) => Observation::new(store.count_runs_by_time(histogram).await),
+            Operation::CountHours(now) => count_hours(store, *now).await,
             Operation::ListGaps(limit) => list_gaps(store, *limit).await,
             Operation::ListAudit(limit) => list_audit(store, *limit).await,
             _ => unreachable!("{self:?} is done elsewhere"),
         }
     }
+}
+
+/// Counts every hour whose turn it is, and reads all counters and all runs.
+async fn count_hours(store: &dyn Store, now: Timestamp) -> Observation {
+    loop {
+        let progress = store.counting_progress().await.unwrap();
+        let Some(hour) = progress.next_hour(now, Timestamp::MIN) else { break };
+        assert!(store.count_hour(&hour, now).await.unwrap(), "{hour:?}");
+    }
+    let (from, to) = (Timestamp::UNIX_EPOCH, everbell_core::LATEST);
+    let counters = store.read_counters(from, to, None).await.unwrap();
+    let ended = store.count_ended_runs(from, to, None).await.unwrap();
+    let progress = store.counting_progress().await.unwrap();
+    Observation { text: format!("{progress:?} {counters:?} {ended:?}"), ..Observation::default() }
 }
 
 impl Change {

@@ -90,6 +90,7 @@ impl Generator {
                     Operation::ListRuns(filter, limit)
                 }
             }
+            6 if self.dice.one_in(2) => Operation::CountHours(self.now),
             6 => Operation::Counts(self.now),
             7 => self.recent_runs(limit),
             8 => self.count_runs_by_time(),
@@ -169,6 +170,7 @@ impl Generator {
             Operation::RecentRuns(RecentRuns::new(keys, 7).unwrap()),
             Operation::RunHistogram(ever.clone()),
             Operation::RunHistogram(ever.with_times()),
+            Operation::CountHours(self.now),
             Operation::ListGaps(25),
             Operation::ListAudit(100),
             Operation::Counts(self.now),

@@ -39,6 +39,7 @@ pub(super) enum Operation {
     CountRuns(RunFilter, u32),
     RecentRuns(RecentRuns),
     RunHistogram(RunHistogram),
+    CountHours(Timestamp),
     ListGaps(u32),
     ListAudit(u32),
     Counts(Timestamp),

@@ -1,7 +1,7 @@
 //! The history of a job: recent runs as a strip, durations and lags over time, and a calendar of half a year.
 
 use everbell::JobKey;
-use everbell_core::store::{Bucket, RecentRuns, RunHistogram, RunSummary};
+use everbell_core::store::{Bucket, RecentRuns, RunCounters, RunHistogram, RunSummary};
 use everbell_core::{Invalid, RunStatus, Spec, Zone};
 use jiff::civil::Date;
 use jiff::{Timestamp, ToSpan};
@@ -15,6 +15,7 @@ use crate::markup::{Markup, url_part};
 use crate::pages::action::Subject;
 use crate::pages::overview::attention::Usual;
 use crate::request::UiRequest;
+use everbell_http::counted::Window;
 use everbell_http::problem::Problem;
 
 /// How many runs are looked at.
@@ -47,6 +48,8 @@ pub(super) struct HistoryData {
     weeks: u32,
     days: Vec<Date>,
     buckets: Vec<Bucket>,
+    /// Ended runs of 7 and 30 days, all of them.
+    counted: [RunCounters; 2],
 }
 
 impl HistoryData {
@@ -60,9 +63,17 @@ impl HistoryData {
         // How busy the job is decides how far back its days are counted, so one question follows the other.
         let summaries = store.recent_runs(&RecentRuns::new(vec![key.clone()], MAX_RUNS)?).await?;
         let weeks = weeks(&summaries, request.now);
+        let subject_key = key.clone();
         let (days, histogram) = days(&zone, request.now, weeks, key)?;
         let buckets = store.count_runs_by_time(&histogram).await?;
-        Ok(Some(HistoryData { summaries, weeks, days, buckets }))
+        let counted = if subject.row.job.definition.is_one_time() {
+            // Counters have one-time jobs by target; one has few runs.
+            [7, 30].map(|days| ended_in(&buckets, request.now, days))
+        } else {
+            let week = request.app.counters(Window::Week).await?.job(&subject_key);
+            [week, request.app.counters(Window::Month).await?.job(&subject_key)]
+        };
+        Ok(Some(HistoryData { summaries, weeks, days, buckets, counted }))
     }
 
     pub(super) fn draw(&self, subject: &Subject, clock: &Clock) -> HistoryCharts {
@@ -119,7 +130,7 @@ impl HistoryData {
             lags: chart("lags", "Start delay", &lags, None, None),
             calendar: Markup::from_html(calendar(&input)),
             calendar_table: Markup::from_html(calendar_table(&input)),
-            rates: self.rates(clock.now),
+            rates: self.rates(),
             none: self.summaries.is_empty(),
             limit: (self.summaries.len() >= MAX_RUNS as usize)
                 .then(|| "Durations and start delays are of the newest 1,000 runs.".to_owned()),
@@ -154,34 +165,25 @@ impl HistoryData {
     }
 
     /// How many of the runs succeeded, over a week and a month.
-    fn rates(&self, now: Timestamp) -> Vec<String> {
-        let first = self.buckets.first().map_or(now, |bucket| bucket.from);
-        let rate = |days: i64| {
-            let since = now.as_second() - days * 86_400;
-            let is_complete = first.as_second() <= since || self.weeks == WEEKS;
-            let of = |status| {
-                self.buckets
-                    .iter()
-                    .filter(|bucket| bucket.from.as_second() >= since)
-                    .map(|bucket| bucket.count(status))
-                    .sum::<u64>()
-            };
-            let (good, bad) = (of(RunStatus::Succeeded), of(RunStatus::Failed));
+    fn rates(&self) -> Vec<String> {
+        let rate = |(days, counted): (u32, &RunCounters)| {
+            let (good, all) = (counted.succeeded, counted.succeeded + counted.failed);
             // A rate that is not quite all is never told as all.
-            let runs = if good + bad == 1 { "run" } else { "runs" };
-            let when = if is_complete {
-                format!("in {days} days")
-            } else {
-                // A busy job has too many runs to count all of them.
-                format!("since {}", self.days.first().map(ToString::to_string).unwrap_or_default())
-            };
-            (good + bad > 0)
-                .then(|| format!("{} % of {} {runs} succeeded {when}", good * 100 / (good + bad), good + bad))
+            let runs = if all == 1 { "run" } else { "runs" };
+            (all > 0).then(|| format!("{} % of {all} {runs} succeeded in {days} days", good * 100 / all))
         };
-        let mut rates: Vec<String> = [7, 30].into_iter().filter_map(rate).collect();
-        rates.dedup();
-        rates
+        [7, 30].into_iter().zip(&self.counted).filter_map(rate).collect()
     }
+}
+
+/// The runs of the last days, by the time of their slots.
+fn ended_in(buckets: &[Bucket], now: Timestamp, days: i64) -> RunCounters {
+    let since = now.as_second() - days * 86_400;
+    let mut counted = RunCounters::default();
+    for bucket in buckets.iter().filter(|bucket| bucket.from.as_second() >= since) {
+        RunStatus::ALL.iter().for_each(|status| counted.add(*status, bucket.count(*status)));
+    }
+    counted
 }
 
 /// A run as a strip shows it.

@@ -60,6 +60,7 @@ struct Overview {
     start_here: Option<StartHere>,
     no_act: Option<String>,
     no_make: Option<String>,
+    top_card: Markup,
 }
 
 /// One problem: whose, why, how often, since when, and what can be done.
@@ -176,6 +177,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
             let folded = problems.split_off(problems.len().min(MAX_SHOWN_PROBLEMS));
             [problems, folded]
         },
+        top_card: crate::pages::top::card(&request).await,
         frame,
     };
     UiResponse::page(&page)

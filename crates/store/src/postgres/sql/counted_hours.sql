@@ -1,0 +1,1 @@
+select hour, counted_at from everbell.counted_hours order by hour

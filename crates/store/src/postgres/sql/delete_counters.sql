@@ -1,0 +1,1 @@
+delete from everbell.run_counters where hour = $1

@@ -1,0 +1,1 @@
+delete from everbell.counted_hours where hour < $1

@@ -1,0 +1,169 @@
+//! Counters of runs: groups of runs as a statement counts them, and hours as they are stored.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use everbell_core::store::{CounterKey, RunCounters, StoreResult, TimeCounts};
+use everbell_core::{Invalid, JobKey, RunStatus, Target};
+use sqlx::FromRow;
+
+use super::{corrupt, count, readable, word};
+
+/// Runs of a job that ended alike. Times in microseconds.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct EndedColumns {
+    job_key: String,
+    target: String,
+    status: String,
+    failure_code: Option<String>,
+    took_place: Option<i32>,
+    delay_place: Option<i32>,
+    runs: i64,
+    took: Option<i64>,
+    longest_took: Option<i64>,
+    delay: Option<i64>,
+    longest_delay: Option<i64>,
+}
+
+/// The counters of a job: of an hour, or of several, whose texts follow each other. Times in microseconds.
+#[derive(Clone, Debug, FromRow)]
+pub(crate) struct CounterColumns {
+    pub(crate) job_key: String,
+    pub(crate) target: String,
+    pub(crate) succeeded: i64,
+    pub(crate) failed: i64,
+    pub(crate) canceled: i64,
+    pub(crate) skipped: i64,
+    pub(crate) took_runs: i64,
+    pub(crate) took_total: i64,
+    pub(crate) took_longest: i64,
+    pub(crate) delay_runs: i64,
+    pub(crate) delay_total: i64,
+    pub(crate) delay_longest: i64,
+    /// `<bucket>:<runs>`, separated by spaces.
+    pub(crate) took_places: String,
+    pub(crate) delay_places: String,
+    /// `<code>:<runs>`, separated by spaces.
+    pub(crate) failures: String,
+}
+
+fn key((job_key, target): (&str, &str)) -> Result<CounterKey, Invalid> {
+    if job_key.is_empty() {
+        Target::new(target).map(CounterKey::OneTime)
+    } else {
+        JobKey::new(job_key).map(CounterKey::Job)
+    }
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn time(micros: i64) -> Duration {
+    Duration::from_micros(count(micros))
+}
+
+fn add(counts: &mut TimeCounts, place: Option<i32>, runs: u64, (total, longest): (Option<i64>, Option<i64>)) {
+    let Some(place) = place else { return };
+    counts.totals.add(runs, time(total.unwrap_or(0)), time(longest.unwrap_or(0)));
+    counts.add_place(u8::try_from(place).unwrap_or(u8::MAX), runs);
+}
+
+/// Adds up groups of runs, by key. Groups that cannot be read are left out and reported.
+pub(crate) fn ended_runs(rows: Vec<EndedColumns>) -> Vec<(CounterKey, RunCounters)> {
+    let name = |row: &EndedColumns| format!("{}{}", row.job_key, row.target);
+    let read = |row: EndedColumns| -> StoreResult<(CounterKey, RunStatus, EndedColumns)> {
+        let key = key((&row.job_key, &row.target)).map_err(|why| corrupt("runs", &row.job_key, why))?;
+        let status = word(RunStatus::ALL, RunStatus::as_str, &row.status);
+        Ok((key, status.map_err(|why| corrupt("runs", &row.job_key, why))?, row))
+    };
+    let mut counted: BTreeMap<CounterKey, RunCounters> = BTreeMap::new();
+    for (key, status, row) in readable(rows, name, read).0 {
+        let (counters, runs) = (counted.entry(key).or_default(), count(row.runs));
+        counters.add(status, runs);
+        row.failure_code.iter().for_each(|code| counters.add_failures(code, runs));
+        add(&mut counters.took, row.took_place, runs, (row.took, row.longest_took));
+        add(&mut counters.delays, row.delay_place, runs, (row.delay, row.longest_delay));
+    }
+    counted.into_iter().collect()
+}
+
+impl CounterColumns {
+    pub(crate) fn new(key: &CounterKey, counters: &RunCounters) -> CounterColumns {
+        let (job_key, target) = match key {
+            CounterKey::Job(key) => (key.to_string(), String::new()),
+            CounterKey::OneTime(target) => (String::new(), target.to_string()),
+        };
+        let number = |runs: u64| i64::try_from(runs).unwrap_or(i64::MAX);
+        let places = |counts: &TimeCounts| text(counts.places());
+        let (took, delays) = (&counters.took, &counters.delays);
+        CounterColumns {
+            job_key,
+            target,
+            succeeded: number(counters.succeeded),
+            failed: number(counters.failed),
+            canceled: number(counters.canceled),
+            skipped: number(counters.skipped),
+            took_runs: number(took.totals.runs),
+            took_total: micros(took.totals.total),
+            took_longest: micros(took.totals.longest),
+            delay_runs: number(delays.totals.runs),
+            delay_total: micros(delays.totals.total),
+            delay_longest: micros(delays.totals.longest),
+            took_places: places(took),
+            delay_places: places(delays),
+            failures: text(counters.failures.iter().map(|(code, runs)| (code, *runs))),
+        }
+    }
+
+    fn read(self) -> StoreResult<(CounterKey, RunCounters)> {
+        let name = format!("{}{}", self.job_key, self.target);
+        self.try_read().map_err(|why| corrupt("run_counters", name, why))
+    }
+
+    fn try_read(self) -> Result<(CounterKey, RunCounters), Invalid> {
+        let mut counters = RunCounters {
+            succeeded: count(self.succeeded),
+            failed: count(self.failed),
+            canceled: count(self.canceled),
+            skipped: count(self.skipped),
+            ..RunCounters::default()
+        };
+        counters.took.totals.add(count(self.took_runs), time(self.took_total), time(self.took_longest));
+        counters.delays.totals.add(count(self.delay_runs), time(self.delay_total), time(self.delay_longest));
+        let place = |text: &str| text.parse::<u8>().map_err(|_| Invalid::new("places", "is no histogram"));
+        for pair in pairs(&self.took_places) {
+            let (text, runs) = pair?;
+            counters.took.add_place(place(text)?, runs);
+        }
+        for pair in pairs(&self.delay_places) {
+            let (text, runs) = pair?;
+            counters.delays.add_place(place(text)?, runs);
+        }
+        for pair in pairs(&self.failures) {
+            let (code, runs) = pair?;
+            counters.add_failures(code, runs);
+        }
+        Ok((key((&self.job_key, &self.target))?, counters))
+    }
+}
+
+/// The counters of stored rows, by key.
+pub(crate) fn counters(rows: Vec<CounterColumns>) -> Vec<(CounterKey, RunCounters)> {
+    let name = |row: &CounterColumns| format!("{}{}", row.job_key, row.target);
+    let mut read = readable(rows, name, CounterColumns::read).0;
+    read.sort_by(|a, b| a.0.cmp(&b.0));
+    read
+}
+
+/// `<name>:<runs>`, separated by spaces.
+fn text(pairs: impl Iterator<Item = (impl std::fmt::Display, u64)>) -> String {
+    pairs.map(|(name, runs)| format!("{name}:{runs}")).collect::<Vec<_>>().join(" ")
+}
+
+fn pairs(text: &str) -> impl Iterator<Item = Result<(&str, u64), Invalid>> {
+    text.split_ascii_whitespace().map(|pair| {
+        let read = pair.split_once(':').and_then(|(name, runs)| Some((name, runs.parse().ok()?)));
+        read.ok_or_else(|| Invalid::new("counters", format!("`{pair}` is no counter")))
+    })
+}

@@ -1,0 +1,1 @@
+delete from everbell_run_counters where hour = ?1

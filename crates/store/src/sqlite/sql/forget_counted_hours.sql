@@ -1,0 +1,1 @@
+delete from everbell_counted_hours where hour < ?1
