@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use everbell::client::WindowCounters;
-use everbell::{Everbell, StoreResult};
+use everbell::{Everbell, StoreError, StoreResult};
+use everbell_core::store::UnavailableReason;
 use tokio::sync::Mutex;
 
 /// An answer is used again for this many times as long as it took to read: nothing where that is quick, and some seconds
@@ -12,6 +13,8 @@ use tokio::sync::Mutex;
 const TTL_FACTOR: u32 = 20;
 /// How long an answer is used again at most.
 const MAX_TTL: Duration = Duration::from_mins(1);
+/// How long nobody tries again after a failure.
+const FAILURE_TTL: Duration = Duration::from_secs(5);
 
 /// A window of statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,29 +69,42 @@ impl Window {
 
 /// The cached answers, one for each window.
 #[derive(Debug, Default)]
-pub(crate) struct CountedWindows([Mutex<Option<Cached>>; 3]);
+pub(crate) struct CountedWindows(Arc<[Mutex<Option<Cached>>; 3]>);
 
 #[derive(Debug)]
 struct Cached {
     /// By the monotonic clock.
     until: Duration,
-    counters: Arc<WindowCounters>,
+    /// Nothing if they could not be read.
+    counters: Option<Arc<WindowCounters>>,
 }
 
 impl CountedWindows {
-    /// Returns the counters of all jobs. The lock is held while they are read, so that concurrent callers share one read.
+    /// Returns the counters of all jobs. One task reads them for all callers that wait, and goes on if they give up: the next
+    /// one finds its answer.
     pub(crate) async fn read(&self, bell: &Everbell, window: Window) -> StoreResult<Arc<WindowCounters>> {
-        let mut cached = self.0[window as usize].lock().await;
-        let begun = bell.clock().monotonic();
-        if let Some(cached) = cached.as_ref().filter(|cached| begun < cached.until) {
-            return Ok(Arc::clone(&cached.counters));
-        }
-        let now = bell.now();
-        let since = now.checked_sub(window.length()).unwrap_or(now);
-        let counters = Arc::new(bell.runs().counters(since, None).await?);
-        let ended = bell.clock().monotonic();
-        let ttl = (ended.saturating_sub(begun) * TTL_FACTOR).min(MAX_TTL);
-        *cached = Some(Cached { until: ended + ttl, counters: Arc::clone(&counters) });
-        Ok(counters)
+        let (cells, bell) = (Arc::clone(&self.0), bell.clone());
+        let read = tokio::spawn(async move { load(&cells[window as usize], &bell, window).await });
+        read.await.unwrap_or_else(|_| Err(unreadable()))
     }
+}
+
+async fn load(cell: &Mutex<Option<Cached>>, bell: &Everbell, window: Window) -> StoreResult<Arc<WindowCounters>> {
+    let mut cached = cell.lock().await;
+    let begun = bell.clock().monotonic();
+    if let Some(cached) = cached.as_ref().filter(|cached| begun < cached.until) {
+        return cached.counters.clone().ok_or_else(unreadable);
+    }
+    let now = bell.now();
+    let since = now.checked_sub(window.length()).unwrap_or(now);
+    let counters = bell.runs().counters(since, None).await.map(Arc::new);
+    let ended = bell.clock().monotonic();
+    let ttl = if counters.is_ok() { ended.saturating_sub(begun) * TTL_FACTOR } else { FAILURE_TTL };
+    *cached = Some(Cached { until: ended + ttl.min(MAX_TTL), counters: counters.as_ref().ok().cloned() });
+    counters
+}
+
+fn unreadable() -> StoreError {
+    let what = "reading the counters of runs failed a moment ago".to_owned();
+    StoreError::Unavailable { what, reason: UnavailableReason::default(), maybe_done: false, source: None }
 }

@@ -28,15 +28,15 @@ pub struct Stats {
     pub by_failure_code: BTreeMap<String, u64>,
     /// The share of runs that succeeded among those that succeeded or failed, from 0 to 1.
     pub success_rate: Option<f64>,
-    /// Half of the runs took at most this long.
+    /// Half of the runs took at most this long. Of more than 1,000 runs, from a histogram: off by at most 28 %.
     pub duration_ms_p50: Option<i64>,
     /// 95 % of the runs took at most this long.
     pub duration_ms_p95: Option<i64>,
     /// The longest run.
     pub duration_ms_max: Option<i64>,
-    /// Half of the runs started at most this late.
+    /// Half of the scheduled runs started at most this late.
     pub lag_ms_p50: Option<i64>,
-    /// 95 % of the runs started at most this late.
+    /// 95 % of the scheduled runs started at most this late.
     pub lag_ms_p95: Option<i64>,
     /// The latest start.
     pub lag_ms_max: Option<i64>,
@@ -54,9 +54,7 @@ impl Stats {
             }
         }
         let durations = sorted(runs.iter().filter_map(|run| millis_between(run.started_at, run.finished_at)));
-        let first = |run: &&Run| run.attempt <= 1;
-        let lags =
-            sorted(runs.iter().filter(first).filter_map(|run| millis_between(Some(run.scheduled_at), run.started_at)));
+        let lags = sorted(runs.iter().filter_map(Run::fire_lag).map(millis));
         let count = |word: &str| by_status.get(word).copied().unwrap_or(0);
         let (good, bad) = (count("succeeded"), count("failed"));
         Stats {

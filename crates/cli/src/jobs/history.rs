@@ -234,7 +234,7 @@ pub(super) fn stats(args: &StatsArgs, now: Timestamp, output: &mut Output) -> Re
     Ok(Exit::Success)
 }
 
-/// `the newest 1000 runs` if there are more.
+/// `the newest 1000 runs` if there are more; the counters of an upgraded database may not go back far enough yet.
 fn counted_runs(stats: &wire::Stats) -> String {
     let runs = counted(stats.runs as usize, "run");
     if stats.complete { runs } else { format!("the newest {runs}") }

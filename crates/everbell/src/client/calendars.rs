@@ -183,6 +183,11 @@ impl Calendars {
         self.context.parts.store.delete_calendar(name, &audit).await
     }
 
+    /// Whether this program declares the calendar, so that it can only be changed there.
+    pub async fn is_declared(&self, name: &CalendarName) -> bool {
+        self.context.parts.syncer.lock().await.declares_calendar(name)
+    }
+
     /// A calendar that the program declares is changed there: the next sync would undo another edit.
     async fn expect_owner(&self, before: &StoredCalendar, source: Source) -> StoreResult<()> {
         if source != Source::Api {

@@ -88,6 +88,8 @@ impl Syncer {
 
     /// Returns the plan, or the jobs of another owner, which block all of it.
     pub(crate) async fn expect_no_conflict(&self, parts: &Parts) -> Result<SyncPlan, BuildError> {
+        let declared = self.declared(parts)?;
+        self.expect_calendars(parts, &declared.values().collect::<Vec<_>>()).await?;
         let plan = self.plan(parts).await?;
         let conflicts: Vec<String> = plan.conflicts().map(conflict).collect();
         if conflicts.is_empty() { Ok(plan) } else { Err(BuildError::Invalid(conflicts)) }

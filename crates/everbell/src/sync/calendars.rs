@@ -17,8 +17,9 @@ use everbell_core::{ReleaseStatus, Source};
 use jiff::Timestamp;
 use tracing::warn;
 
-use super::Syncer;
+use super::{Declared, Syncer};
 use crate::bell::Parts;
+use crate::build_error::BuildError;
 use crate::client::{Calendars, Context};
 
 /// The action of a sync for one calendar.
@@ -90,6 +91,27 @@ impl Syncer {
     /// Whether the program declares this calendar.
     pub(crate) fn declares_calendar(&self, name: &CalendarName) -> bool {
         self.calendars.iter().any(|declared| declared.name == *name)
+    }
+
+    /// Refuses schedules that name a calendar that is neither declared nor in the database.
+    pub(super) async fn expect_calendars(&self, parts: &Parts, declared: &[&Declared]) -> Result<(), BuildError> {
+        let named = |job: &&&Declared| job.policies.calendars.all().any(|own| !self.declares_calendar(own.name()));
+        let naming: Vec<_> = declared.iter().filter(named).collect();
+        if naming.is_empty() {
+            return Ok(());
+        }
+        let stored = parts.store.calendars().await?;
+        let is_known = |name: &CalendarName| {
+            self.declares_calendar(name) || stored.iter().any(|stored| stored.calendar.name() == name)
+        };
+        let problems: Vec<String> = naming
+            .iter()
+            .flat_map(|job| {
+                let unknown = job.policies.calendars.all().filter(|own| !is_known(own.name()));
+                unknown.map(|own| format!("schedule `{}` names unknown calendar `{}`", job.key, own.name()))
+            })
+            .collect();
+        if problems.is_empty() { Ok(()) } else { Err(BuildError::Invalid(problems)) }
     }
 
     /// The declared calendars as text, for the identity of a release.

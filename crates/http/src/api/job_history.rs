@@ -180,8 +180,9 @@ async fn statistics(
         return Ok(wire::Stats::new(from, &sample.items, sample.next.is_none()));
     };
     let counted = request.runs().counters(from, Some(&key)).await?;
-    let active = page(RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..filter }).await?.items;
-    Ok(wire::Stats::from_counters(counted.from, &counted.job(&key), &active, counted.complete))
+    let active = page(RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..filter }).await?;
+    let complete = counted.complete && active.next.is_none();
+    Ok(wire::Stats::from_counters(counted.from, &counted.job(&key), &active.items, complete))
 }
 
 /// A time of the query.

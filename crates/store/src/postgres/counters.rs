@@ -35,17 +35,18 @@ impl CounterStore for PostgresStore {
 
     async fn count_hour(&self, hour: &HourToCount, now: Timestamp) -> StoreResult<bool> {
         let start = Micros::from(hour.hour);
+        // Counted before the transaction, which is short then: another instance that wants the same hour waits for it, and
+        // finds it counted.
+        let counted = self.within(COUNTING, counting(hour.hour, hour.end(), None).fetch_all_on(&self.pool)).await?;
+        let rows: Vec<CounterColumns> =
+            ended_runs(counted).iter().map(|(key, counters)| CounterColumns::new(key, counters)).collect();
         let mut tx = self.begin(COUNTING).await?;
         let done = async {
-            // The row is locked from here on: another instance that wants the same hour waits, and then finds it counted.
             let mark = sqlx::query(include_str!("sql/mark_counted_hour.sql")).bind(start).bind(Micros::from(now));
             let mark = mark.bind(hour.counted_at.map(Micros::from));
             if on(COUNTING, mark.execute_on(&mut tx)).await?.rows_affected() == 0 {
                 return Ok(false);
             }
-            let counted = on(COUNTING, counting(hour.hour, hour.end(), None).fetch_all_on(&mut tx)).await?;
-            let rows: Vec<CounterColumns> =
-                ended_runs(counted).iter().map(|(key, counters)| CounterColumns::new(key, counters)).collect();
             let delete = sqlx::query(include_str!("sql/delete_counters.sql")).bind(start);
             on(COUNTING, delete.execute_on(&mut tx)).await?;
             on(COUNTING, inserting(start, &rows).execute_on(&mut tx)).await?;

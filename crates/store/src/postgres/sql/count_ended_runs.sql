@@ -7,11 +7,14 @@ from (
   select case j.schedule_type when 'recurring' then j.job_key else '' end as job_key,
          case j.schedule_type when 'recurring' then '' else r.target end as target,
          o.status, o.failure_code,
-         (extract(epoch from greatest(o.finished_at - o.started_at, interval '0')) * 1000000)::bigint as took,
-         case when r.trigger like 'schedule:%' and o.attempt = 1
+         -- `greatest` would take the other value for an attempt that never started
+         case when o.started_at is not null
+              then (extract(epoch from greatest(o.finished_at - o.started_at, interval '0')) * 1000000)::bigint end as took,
+         case when r.trigger like 'schedule:%' and o.attempt = 1 and o.started_at is not null
               then (extract(epoch from greatest(o.started_at - r.scheduled_at, interval '0')) * 1000000)::bigint end as delay
   from everbell.outcomes o
-  join everbell.runs r on r.id = o.run_id
+  -- One look-up for each outcome, however large the table of runs is: `offset 0` keeps the planner from reading all of it.
+  cross join lateral (select job_id, target, trigger, scheduled_at from everbell.runs where id = o.run_id offset 0) r
   join everbell.jobs j on j.id = r.job_id
   where o.finished_at >= $1 and o.finished_at < $2
     and ($5::text is null or (j.job_key = $5 and j.schedule_type = 'recurring'))

@@ -13,6 +13,7 @@ use crate::clock::Clock;
 use crate::equivalent::Equivalent;
 use crate::markup::{Markup, url_part};
 use crate::pages::action::{Refusal, correctable, typed};
+use crate::request::{Content, Flash};
 use crate::{Frame, Section, UiRequest, UiResponse};
 
 const FIELDS: [&str; 6] = ["name", "timezone", "dates", "weekly", "ics", "reason"];
@@ -39,7 +40,8 @@ struct EditPage {
 
 struct Current {
     part: String,
-    version: u32,
+    /// The version that the text of the form was made from.
+    version: String,
     is_declared: bool,
     jobs: Vec<(String, String)>,
 }
@@ -140,6 +142,13 @@ async fn form(
             typed(request, "timezone"),
         ),
     };
+    let is_declared = match &current {
+        Some(calendar) => match CalendarName::new(&calendar.name) {
+            Ok(name) => request.app.bell.calendars().is_declared(&name).await,
+            Err(_) => false,
+        },
+        None => false,
+    };
     let title = if current.is_some() { format!("Calendar {name}") } else { "New calendar".to_owned() };
     let page = EditPage {
         frame: request.frame(Section::Calendars, title).await,
@@ -147,8 +156,8 @@ async fn form(
         refusal: Refusal::from_problem(problem, if current.is_some() { &FIELDS[1..] } else { &FIELDS }),
         current: current.map(|calendar| Current {
             part: url_part(&calendar.name),
-            version: calendar.version,
-            is_declared: calendar.source != "api",
+            version: request.sent("revision").map_or_else(|| calendar.version.to_string(), str::to_owned),
+            is_declared,
             jobs: calendar.jobs.into_iter().map(|key| (url_part(&key), key)).collect(),
         }),
         weekly: WEEKDAYS.iter().map(|day| (*day, weekly.iter().any(|own| own == day))).collect(),
@@ -215,6 +224,10 @@ pub(crate) async fn delete(request: UiRequest) -> Result<UiResponse, Problem> {
     let path = [("name", name.as_str())];
     match request.perform::<()>(Method::DELETE, "/calendars/{name}", &path, &()).await {
         Ok(()) => Ok(UiResponse::done("/calendars", format!("Calendar {name} deleted."))),
-        Err(problem) => form(&request, Some(&correctable(problem)?), None).await,
+        Err(problem) => {
+            let flash = Some(Flash { good: false, text: correctable(problem)?.detail });
+            let to = format!("/calendars/{}", url_part(&name));
+            Ok(UiResponse::new(Content::Redirect { to, flash }))
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! The history of a job: recent runs as a strip, durations and lags over time, and a calendar of half a year.
 
+use std::time::Duration;
+
 use everbell::JobKey;
 use everbell_core::store::{Bucket, RecentRuns, RunCounters, RunHistogram, RunSummary};
 use everbell_core::{Invalid, RunStatus, Spec, Zone};
 use jiff::civil::Date;
-use jiff::{Timestamp, ToSpan};
+use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use crate::chart::{
     Calendar, Counts, Day, DotRun, Dots, Strip, StripRun, StripSize, WEEKS, calendar, calendar_table, dots, strip,
@@ -15,9 +17,10 @@ use crate::markup::{Markup, url_part};
 use crate::pages::action::Subject;
 use crate::pages::overview::attention::Usual;
 use crate::request::UiRequest;
-use everbell_http::counted::Window;
 use everbell_http::problem::Problem;
 
+/// How long the page waits for the counters of its job.
+const RATES_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many runs are looked at.
 const MAX_RUNS: u32 = 1_000;
 /// Weeks of the calendar that are still to come.
@@ -48,8 +51,8 @@ pub(super) struct HistoryData {
     weeks: u32,
     days: Vec<Date>,
     buckets: Vec<Bucket>,
-    /// Ended runs of 7 and 30 days, all of them.
-    counted: [RunCounters; 2],
+    /// Ended runs of 7 and 30 days, and since when all of them are counted if that is later.
+    counted: Vec<(u32, RunCounters, Option<Timestamp>)>,
 }
 
 impl HistoryData {
@@ -68,10 +71,9 @@ impl HistoryData {
         let buckets = store.count_runs_by_time(&histogram).await?;
         let counted = if subject.row.job.definition.is_one_time() {
             // Counters have one-time jobs by target; one has few runs.
-            [7, 30].map(|days| ended_in(&buckets, request.now, days))
+            [7, 30].map(|days| (days, ended_in(&buckets, request.now, days.into()), None)).into()
         } else {
-            let week = request.app.counters(Window::Week).await?.job(&subject_key);
-            [week, request.app.counters(Window::Month).await?.job(&subject_key)]
+            rates_of(request, &subject_key).await
         };
         Ok(Some(HistoryData { summaries, weeks, days, buckets, counted }))
     }
@@ -166,13 +168,42 @@ impl HistoryData {
 
     /// How many of the runs succeeded, over a week and a month.
     fn rates(&self) -> Vec<String> {
-        let rate = |(days, counted): (u32, &RunCounters)| {
+        let rate = |(days, counted, since): &(u32, RunCounters, Option<Timestamp>)| {
             let (good, all) = (counted.succeeded, counted.succeeded + counted.failed);
             // A rate that is not quite all is never told as all.
             let runs = if all == 1 { "run" } else { "runs" };
-            (all > 0).then(|| format!("{} % of {all} {runs} succeeded in {days} days", good * 100 / all))
+            let when = match since {
+                None => format!("in {days} days"),
+                Some(since) => format!("since {}", since.strftime("%Y-%m-%d %H:%M UTC")),
+            };
+            (all > 0).then(|| format!("{} % of {all} {runs} succeeded {when}", good * 100 / all))
         };
-        [7, 30].into_iter().zip(&self.counted).filter_map(rate).collect()
+        let mut rates: Vec<String> = self.counted.iter().filter_map(rate).collect();
+        rates.dedup();
+        rates
+    }
+}
+
+/// The counters of a job for a week and a month. The page does without them if they cannot be read in time.
+async fn rates_of(request: &UiRequest, key: &JobKey) -> Vec<(u32, RunCounters, Option<Timestamp>)> {
+    let read = async {
+        let mut rates = Vec::new();
+        for days in [7_u32, 30] {
+            let since =
+                request.now.checked_sub(SignedDuration::from_hours(24 * i64::from(days))).unwrap_or(request.now);
+            let counted = request.runs().counters(since, Some(key)).await?;
+            let incomplete = (!counted.complete).then_some(counted.counted_since);
+            rates.push((days, counted.job(key), incomplete));
+        }
+        Ok::<_, everbell::StoreError>(rates)
+    };
+    match tokio::time::timeout(RATES_TIMEOUT, read).await {
+        Ok(Ok(rates)) => rates,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, job = %key, "cannot read the counters of a job");
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
     }
 }
 
