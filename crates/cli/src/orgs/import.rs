@@ -63,7 +63,7 @@ const READ_ONLY: [&str; 9] =
 fn writable(text: &str) -> String {
     let line = |line: &str| match serde_json::from_str::<Map<String, Value>>(line) {
         Ok(mut org) => {
-            READ_ONLY.iter().for_each(|name| drop(org.remove(*name)));
+            org.retain(|name, _| !READ_ONLY.contains(&name.as_str()));
             Value::Object(org).to_string()
         }
         Err(_) => line.to_owned(),

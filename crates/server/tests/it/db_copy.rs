@@ -97,9 +97,15 @@ fn forget(value: &mut Value, names: &[&str]) {
     match value {
         Value::Object(members) => {
             members.retain(|name, _| !names.contains(&name.as_str()));
-            members.values_mut().for_each(|member| forget(member, names));
+            for member in members.values_mut() {
+                forget(member, names);
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| forget(item, names)),
+        Value::Array(items) => {
+            for item in items {
+                forget(item, names);
+            }
+        }
         _ => {}
     }
 }

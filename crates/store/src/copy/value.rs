@@ -97,7 +97,9 @@ pub(crate) struct RowSum {
 impl RowSum {
     pub(crate) fn add(&mut self, row: &[Value]) {
         let mut hash = Sha256::new();
-        row.iter().for_each(|value| value.hash_into(&mut hash));
+        for value in row {
+            value.hash_into(&mut hash);
+        }
         let hash = hash.finalize();
         for (lane, bytes) in self.lanes.iter_mut().zip(hash.chunks_exact(8)) {
             let bytes: [u8; 8] = bytes.try_into().unwrap_or_default();
@@ -121,7 +123,9 @@ mod tests {
 
     fn sum(rows: &[&[Value]]) -> RowSum {
         let mut sum = RowSum::default();
-        rows.iter().for_each(|row| sum.add(row));
+        for row in rows {
+            sum.add(row);
+        }
         sum
     }
 
