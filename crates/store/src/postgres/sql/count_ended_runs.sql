@@ -7,8 +7,10 @@ from (
   select case j.schedule_type when 'recurring' then j.job_key else '' end as job_key,
          case j.schedule_type when 'recurring' then '' else r.target end as target,
          o.status, o.failure_code,
-         (extract(epoch from greatest(o.finished_at - o.started_at, interval '0')) * 1000000)::bigint as took,
-         case when r.trigger like 'schedule:%' and o.attempt = 1
+         -- A run that never started took no time: `greatest` would make that zero.
+         case when o.started_at is not null
+              then (extract(epoch from greatest(o.finished_at - o.started_at, interval '0')) * 1000000)::bigint end as took,
+         case when r.trigger like 'schedule:%' and o.attempt = 1 and o.started_at is not null
               then (extract(epoch from greatest(o.started_at - r.scheduled_at, interval '0')) * 1000000)::bigint end as delay
   from everbell.outcomes o
   join everbell.runs r on r.id = o.run_id
