@@ -202,8 +202,8 @@ fn describe(operation: &mut Value, route: &Route, routes: &[(&str, Route)]) {
 const TAGS: [(&str, &str); 25] = [
     ("jobs", "Create, change and inspect jobs: what runs, and when."),
     ("runs", "List, cancel and repeat runs."),
-    ("top", "List the jobs that run, fail or cost the most."),
     ("orgs", "Manage orgs, for which jobs fire in their own time zones."),
+    ("top", "List the jobs that run, fail or cost the most."),
     ("problems", "List problems of jobs, and acknowledge or mute them."),
     ("notify", "List and test notification channels, and list their messages."),
     ("cron", "Explain cron expressions."),

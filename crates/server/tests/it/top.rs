@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::server::{Server, quiet};
@@ -24,7 +25,7 @@ type = "command"
 argv = ["sleep", "1.2"]
 "#;
 
-/// What `everbell` prints.
+/// Runs `everbell`, and returns its output.
 fn everbell(server: &Server, args: &[&str]) -> String {
     let mut command = quiet(server.folder.path());
     command.args(args).args(["--server", &format!("http://{}", server.address)]).env("EVERBELL_TOKEN", &server.token);
@@ -92,7 +93,8 @@ fn top_agrees_with_the_list_of_runs(server: &Server) {
     assert!(slow["p95Ms"].as_i64().unwrap() >= 1_200 && slow["p95Ms"] == slow["longestMs"], "{slow}");
 
     // One-time jobs have a key each, and are counted by their target.
-    let body = json!({"jobKey": "once", "target": "good", "runAt": "2020-01-01T00:00:00Z"});
+    let soon = (everbell_cli::clock::wall() + SignedDuration::from_secs(2)).to_string();
+    let body = json!({"jobKey": "once", "target": "good", "runAt": soon});
     server.post("/jobs", &body).expect(201);
     server.until("/top?by=runs", |top| keys(top).contains(&"one-time"));
     let shown = everbell(server, &["top", "--window", "7d"]);

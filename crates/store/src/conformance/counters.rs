@@ -148,6 +148,18 @@ pub async fn outcomes_that_are_recorded_late_are_counted_by_the_second_count(fre
     assert_eq!(stored(&world).await[&key("hourly")].failed, 1);
 }
 
+pub async fn a_run_that_never_started_took_no_time(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("hourly", "0 * * * *")).await;
+    world.plan(at("01:00")).await;
+    let run = world.runs().await[0].id;
+    world.store.cancel_run(run, "ana", at("01:10"), &audit("run.cancel", "run", at("01:10"))).await.unwrap();
+    let counted = live(&world).await;
+    assert_eq!(counted, naive(&world, &[]).await);
+    let hourly = &counted[&key("hourly")];
+    assert_eq!((hourly.canceled, hourly.took.longest(), hourly.delays.longest()), (1, None, None));
+}
+
 pub async fn versions_and_orgs_of_a_job_are_counted_together(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("edited", "0 * * * *")).await;

@@ -227,6 +227,7 @@ macro_rules! conformance_cases_of_orgs {
                 counters_of_one_job_and_of_some_hours_are_read,
                 an_hour_is_counted_by_one_and_again_with_the_same_result,
                 outcomes_that_are_recorded_late_are_counted_by_the_second_count,
+                a_run_that_never_started_took_no_time,
                 versions_and_orgs_of_a_job_are_counted_together,
                 counters_outlive_their_runs_and_go_in_the_end,
                 a_purge_deletes_the_counters_of_its_job,

@@ -69,6 +69,10 @@ CREATE TABLE everbell_clock (
   id         integer primary key check (id = 1),
   trusted_at integer not null
 ) strict;
+CREATE TABLE everbell_counted_hours (
+  hour       integer primary key not null,
+  counted_at integer not null
+) strict;
 CREATE TABLE everbell_deliveries (
   id              blob primary key not null,
   problem_id      blob,
@@ -276,6 +280,7 @@ CREATE TABLE everbell_outcomes (
   check ((status = 'succeeded') = (failure_code is null))
 ) strict;
 CREATE INDEX everbell_outcomes_bad on everbell_outcomes (run_id) where status <> 'succeeded';
+CREATE INDEX everbell_outcomes_finished on everbell_outcomes (finished_at);
 CREATE TABLE everbell_problems (
   id        blob primary key not null,
   kind      text not null,
@@ -298,6 +303,31 @@ CREATE TABLE everbell_requests (
   check ((status is null) = (body is null))
 ) strict;
 CREATE INDEX everbell_requests_created on everbell_requests (created_at);
+CREATE TABLE everbell_run_counters (
+  hour          integer not null,
+  -- of a recurring job, all versions and orgs together; else empty
+  job_key       text not null,
+  -- of one-time jobs, all with this target together; else empty
+  target        text not null check ((target = '') <> (job_key = '')),
+  succeeded     integer not null,
+  failed        integer not null,
+  canceled      integer not null,
+  skipped       integer not null,
+  -- microseconds
+  took_runs     integer not null,
+  took_total    integer not null,
+  took_longest  integer not null,
+  delay_runs    integer not null,
+  delay_total   integer not null,
+  delay_longest integer not null,
+  -- histograms: bucket:runs, separated by spaces
+  took_places   text not null,
+  delay_places  text not null,
+  -- failure code:runs, separated by spaces
+  failures      text not null,
+  primary key (hour, job_key, target)
+) strict, without rowid;
+CREATE INDEX everbell_run_counters_job on everbell_run_counters (job_key, hour) where job_key <> '';
 CREATE VIEW everbell_run_rows as
 select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_date, r.target,
        coalesce(r.payload, j.payload, '{}') as payload,

@@ -166,7 +166,6 @@ async fn hot_statements_read_indexes_with_100_000_timers() {
             include_str!("../../src/sqlite/sql/count_ended_runs.sql"),
             include_str!("../../src/sqlite/sql/read_counters.sql"),
             include_str!("../../src/sqlite/sql/read_job_counters.sql"),
-            include_str!("../../src/sqlite/sql/oldest_end.sql"),
         ] {
             let plan = plan_of(&mut connection, sql).await;
             let scans: Vec<&str> = plan.lines().filter(|line| line.starts_with("SCAN ")).collect();
