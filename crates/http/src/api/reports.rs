@@ -111,7 +111,7 @@ fn fire(fire: &NextFire) -> wire::NextFire {
     let definition = &fire.job.job.definition;
     let timer = fire.job.timer.as_ref();
     let own = definition.spec.as_ref().ok().map(|spec| wire::Fire::new(spec, fire.at));
-    let frozen_until = fire.frozen.as_ref().and_then(|freeze| freeze.span()).map(|span| span.until);
+    let frozen_until = fire.frozen.as_ref().and_then(everbell_core::freeze::Freeze::span).map(|span| span.until);
     wire::NextFire {
         at: fire.at,
         local: own.as_ref().map_or_else(|| fire.at.to_string(), |own| own.local.clone()),
