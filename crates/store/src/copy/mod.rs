@@ -25,8 +25,8 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use report::{CopiedTable, CopyProgress, CopyReport, CopyStep, Moved, TableSum};
 
-pub(crate) use self::side::Access;
 use self::ending::Ending;
+pub(crate) use self::side::Access;
 use self::side::Side;
 use self::tables::{TABLES, Table};
 use self::value::{Row, RowSum, Value};
@@ -279,7 +279,11 @@ fn check_addresses(from: &str, to: &str) -> StoreResult<()> {
             return Err(Invalid::new(side, "is in the memory of one process, so it cannot be copied").into());
         }
     }
-    if Side::identity(from)? == Side::identity(to)? { Err(Invalid::new("target", "the source and the target are the same database").into()) } else { Ok(()) }
+    if Side::identity(from)? == Side::identity(to)? {
+        Err(Invalid::new("target", "the source and the target are the same database").into())
+    } else {
+        Ok(())
+    }
 }
 
 /// The path without links. Of a file that does not exist yet, that of its folder.
