@@ -104,7 +104,7 @@ fn span(time: Duration) -> String {
 }
 
 /// Parameters of the address of a database whose values are no secrets.
-const HARMLESS: [&str; 12] = [
+const HARMLESS: [&str; 13] = [
     "application_name",
     "dbname",
     "host",
@@ -112,6 +112,7 @@ const HARMLESS: [&str; 12] = [
     "max_connections",
     "pooler",
     "port",
+    "schema",
     "sslmode",
     "sslrootcert",
     "statement-cache-capacity",
@@ -190,6 +191,7 @@ mod tests {
             ("postgres://u:secret/d", "postgres://u:(hidden)/d"),
             ("postgres://[::1]:5432/d", "postgres://[::1]:5432/d"),
             ("postgres://[::1]/d", "postgres://[::1]/d"),
+            ("postgres://u:secret@h/d?schema=jobs", "postgres://u:(hidden)@h/d?schema=jobs"),
         ] {
             assert_eq!(without_password(url), shown, "{url}");
         }

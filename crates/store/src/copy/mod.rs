@@ -2,10 +2,12 @@
 //!
 //! Both databases are locked for as long as it takes, so no server uses either. The target is written in one transaction,
 //! which is committed only if the rows that it then holds have the checksums of the source: a copy that is interrupted leaves
-//! an empty target and can be started again. Before that commit the source is marked as moved, so at no moment can both fire.
+//! an empty target and can be started again. Before that commit the source is marked, so at no moment can both fire; the mark
+//! says that the copy has begun, and behind the commit that it is done.
 //!
 //! Rows pass as values that both databases share (`value.rs`), table by table (`tables.rs`), a batch at a time.
 
+mod ending;
 mod report;
 #[cfg(all(test, feature = "postgres", feature = "sqlite"))]
 mod schema_tests;
@@ -23,6 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use report::{CopiedTable, CopyProgress, CopyReport, CopyStep, Moved, TableSum};
 
+use self::ending::Ending;
 pub(crate) use self::side::Access;
 use self::side::Side;
 use self::tables::{TABLES, Table};
@@ -64,22 +67,21 @@ pub async fn copy(
 ) -> StoreResult<CopyReport> {
     check_addresses(from, to)?;
     check_source(&inspect(from).await?)?;
-    let is_ready = check_target(to).await?;
     let access = if options.dry_run { Access::Look } else { Access::Source };
-    if !options.dry_run {
-        // Creates it, or brings its schema up to date. A database that was moved itself is refused.
-        drop(crate::connect(to).await.map_err(|error| in_target(&error))?);
-    }
     let mut source = Side::open(from, access).await?;
     let moved = source.moved().await?;
-    if let Some(moved) = moved.as_ref().filter(|moved| moved.to != options.target_name) {
-        return Err(moved_elsewhere(moved));
+    let identity = Side::identity(to)?;
+    if let Some(moved) = moved.as_ref().filter(|moved| moved.target != identity) {
+        return Err(moved.refuse_other());
     }
+    let is_ready = check_target(to).await?;
     let limit = limit(source.now().await?, options.history)?;
     let counts = count(&mut source, limit, progress).await?;
     if options.dry_run {
         return Ok(CopyReport::planned(&counts, is_ready));
     }
+    // Creates it, or brings its schema up to date. A database that was moved itself is refused.
+    drop(crate::connect(to).await.map_err(|error| in_target(&error))?);
     let mut target = Side::open(to, Access::Target).await?;
     let found = FoundRows { rows: found_rows(&mut target).await?, moved };
     let total = counts.iter().map(|count| count.kept).sum();
@@ -101,7 +103,9 @@ pub async fn copy(
         return Ok(report);
     }
     report.source_marked = !options.keep_source;
-    finish(source, target, options, was_there).await?;
+    progress.show(CopyStep::Finishing, "moves", total);
+    let ending = Ending { to, options, identity: Side::identity(to)?, sources, was_there };
+    ending.finish(source, target).await?;
     Ok(report)
 }
 
@@ -261,20 +265,6 @@ async fn compare_sums(
     sum_all(source, limit, CopyStep::Comparing, progress).await
 }
 
-/// Marks the source, and then commits the target: whatever fails in between, at most one of them can be started.
-async fn finish(mut source: Side, mut target: Side, options: &CopyOptions, was_there: bool) -> StoreResult<()> {
-    if !options.keep_source {
-        source.write_mark(&options.target_name).await?;
-        source.commit("marking the source as moved").await?;
-    }
-    let Err(error) = target.commit("committing the copy").await else { return Ok(()) };
-    let in_doubt = matches!(error, StoreError::Unavailable { maybe_done: true, .. });
-    if !options.keep_source && !in_doubt && !was_there {
-        source.clear_mark().await?;
-    }
-    Err(error)
-}
-
 fn limit(now: Timestamp, history: Option<Duration>) -> StoreResult<Option<Limit>> {
     let Some(history) = history else { return Ok(None) };
     let at = SignedDuration::try_from(history).ok().and_then(|history| now.checked_sub(history).ok());
@@ -289,15 +279,18 @@ fn check_addresses(from: &str, to: &str) -> StoreResult<()> {
             return Err(Invalid::new(side, "is in the memory of one process, so it cannot be copied").into());
         }
     }
-    let is_same = match (&source, &target) {
-        (Address::SqliteFile(one), Address::SqliteFile(other)) => real_path(one) == real_path(other),
-        _ => from == to,
-    };
-    if is_same { Err(Invalid::new("target", "the source and the target are the same database").into()) } else { Ok(()) }
+    if Side::identity(from)? == Side::identity(to)? {
+        Err(Invalid::new("target", "the source and the target are the same database").into())
+    } else {
+        Ok(())
+    }
 }
 
+/// The path without links. Of a file that does not exist yet, that of its folder.
 fn real_path(path: &Path) -> PathBuf {
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let in_folder = || Some(absolute.parent()?.canonicalize().ok()?.join(absolute.file_name()?));
+    absolute.canonicalize().ok().or_else(in_folder).unwrap_or(absolute)
 }
 
 fn check_source(found: &Inspection) -> StoreResult<()> {
@@ -315,20 +308,31 @@ fn check_source(found: &Inspection) -> StoreResult<()> {
     Err(Invalid::new("source", reason).into())
 }
 
-/// Whether the target is empty, as far as a look from outside can tell. A newer schema is refused.
+/// Whether the target is empty, without a change to it. One that cannot be a target is refused: a newer schema, and an older
+/// one with jobs, which would be migrated under a server that uses it.
 async fn check_target(to: &str) -> StoreResult<bool> {
     let found = match inspect(to).await {
         Err(StoreError::NotFound { .. }) => return Ok(true),
         found => found?,
     };
-    if found.schema_version > found.needed_version {
-        let (version, needed) = (found.schema_version, found.needed_version);
-        let reason = format!(
-            "the target has a newer schema ({version}) than this binary knows ({needed}): use the newer release"
-        );
-        return Err(Invalid::new("target", reason).into());
-    }
-    Ok(found.schema_version == 0 || found.content.is_some_and(|content| content.jobs.is_empty() && content.runs == 0))
+    let (version, needed) = (found.schema_version, found.needed_version);
+    let reason = if version > needed {
+        format!("the target has a newer schema ({version}) than this binary knows ({needed}): use the newer release")
+    } else if found.old_layout {
+        "the target has tables of an old release: name an empty database".to_owned()
+    } else if version == 0 {
+        return Ok(true);
+    } else {
+        let mut target = Side::open(to, Access::Look).await?;
+        if version == needed {
+            return Ok(found_rows(&mut target).await?.is_empty());
+        }
+        if !target.is_used().await? {
+            return Ok(true);
+        }
+        format!("the target has an older schema ({version}) and is in use, or was: name an empty database")
+    };
+    Err(Invalid::new("target", reason).into())
 }
 
 fn in_target(error: &StoreError) -> StoreError {
@@ -345,16 +349,6 @@ fn in_target(error: &StoreError) -> StoreError {
     }
 }
 
-fn moved_elsewhere(moved: &Moved) -> StoreError {
-    let reason = format!(
-        "the source was already copied to `{}` at {}, where its jobs go on; copy that one, or, if it is not in use, allow this \
-         one again with `everbell db reopen`",
-        moved.to,
-        moved.at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    );
-    Invalid::new("source", reason).into()
-}
-
 /// The rows of a target that is not empty, and the mark of the source, if it was copied there before.
 struct FoundRows {
     rows: Vec<(&'static str, u64)>,
@@ -365,10 +359,7 @@ impl FoundRows {
     /// Refuses to write into a target that is in use, or was.
     fn refuse(&self) -> StoreError {
         let rows: Vec<String> = self.rows.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
-        let before = self.moved.as_ref().map_or_else(String::new, |moved| {
-            let at = moved.at.strftime("%Y-%m-%d %H:%M:%S UTC");
-            format!("the source was copied here at {at}, and the target was used since: start the server on it. ")
-        });
+        let before = self.moved.as_ref().map_or_else(String::new, Moved::says_of_target);
         let reason = format!(
             "{before}the target is not empty, and its rows are not those of the source ({}); name an empty database, or empty \
              this one: drop its schema (`drop schema everbell cascade`) or remove its file with the files beside it",

@@ -31,6 +31,8 @@ pub enum CopyStep {
     Comparing,
     /// Rows of the target are read, and summed up.
     Verifying,
+    /// The source is marked, and the target is committed: from here on it is not to be interrupted.
+    Finishing,
 }
 
 /// The result of a copy.
@@ -71,20 +73,64 @@ pub struct TableSum {
 pub struct Moved {
     /// The name of the other database, without a password.
     pub to: String,
+    /// Which database that is, however it is spelled.
+    pub target: String,
+    /// Whether the other database is known to have the rows.
+    pub is_done: bool,
     /// The time of the copy.
     pub at: Timestamp,
 }
 
 impl Moved {
-    /// Refuses to start on a database whose jobs go on elsewhere.
+    /// Refuses to start on a database whose jobs go on elsewhere, or may.
     pub(crate) fn refuse(&self) -> StoreError {
-        let reason = format!(
-            "was copied to `{}` at {}, and its jobs go on there, so starting it would fire them twice; use that one, or, \
-             if it is not in use, allow this one again with `everbell db reopen`",
-            self.to,
-            self.at.strftime("%Y-%m-%d %H:%M:%S UTC")
-        );
+        let (to, at) = (&self.to, self.when());
+        let reason = if self.is_done {
+            format!(
+                "was copied to `{to}` at {at}, and its jobs go on there, so starting it would fire them twice; use that one, \
+                 or, if it is not in use, allow this one again with `everbell db reopen`"
+            )
+        } else {
+            format!(
+                "a copy to `{to}` that began at {at} did not finish: run `everbell db copy` again, or allow this one again \
+                 with `everbell db reopen`"
+            )
+        };
         Invalid::new("database", reason).into()
+    }
+
+    /// Refuses to copy it to another database than before.
+    pub(super) fn refuse_other(&self) -> StoreError {
+        let (to, at) = (&self.to, self.when());
+        let reason = if self.is_done {
+            format!(
+                "the source was already copied to `{to}` at {at}, where its jobs go on; copy that one, or, if it is not in \
+                 use, allow this one again with `everbell db reopen`"
+            )
+        } else {
+            format!(
+                "a copy of the source to `{to}` that began at {at} did not finish: copy it there again, or, if that \
+                 database is not in use, run `everbell db reopen` first"
+            )
+        };
+        Invalid::new("source", reason).into()
+    }
+
+    /// The begin of a refusal of a target that has other rows than the source.
+    pub(super) fn says_of_target(&self) -> String {
+        let at = self.when();
+        if self.is_done {
+            format!("the source was copied here at {at}, and the target was used since: start the server on it. ")
+        } else {
+            format!(
+                "a copy that began at {at} may have finished here or not: if these are the jobs of the source, a server has \
+                 used them since, and you go on with it. If not, "
+            )
+        }
+    }
+
+    fn when(&self) -> impl std::fmt::Display {
+        self.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
     }
 }
 

@@ -69,6 +69,20 @@ impl Side {
         })
     }
 
+    /// One spelling for each database, without user and password.
+    pub(super) fn identity(url: &str) -> StoreResult<String> {
+        Ok(match Address::parse(url)? {
+            #[cfg(feature = "postgres")]
+            Address::Postgres => PostgresSide::identity(url)?,
+            #[cfg(feature = "sqlite")]
+            Address::SqliteFile(path) => format!("sqlite:{}", super::real_path(&path).display()),
+            #[cfg(feature = "sqlite")]
+            Address::SqliteMemory => url.to_owned(),
+            #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+            other => return Err(other.left_out().into()),
+        })
+    }
+
     pub(super) async fn now(&mut self) -> StoreResult<Timestamp> {
         on!(self, side => side.now().await)
     }
@@ -78,9 +92,21 @@ impl Side {
         on!(self, side => side.moved().await)
     }
 
-    pub(super) async fn write_mark(&mut self, to: &str) -> StoreResult<()> {
+    /// Writes the mark of a copy that has begun.
+    pub(super) async fn write_mark(&mut self, to: &str, target: &str) -> StoreResult<()> {
         let at = self.now().await?;
-        on!(self, side => side.write_mark(to, at).await)
+        let mark = Moved { to: to.to_owned(), target: target.to_owned(), is_done: false, at };
+        on!(self, side => side.write_mark(&mark).await)
+    }
+
+    /// Notes in the mark that the target has the rows, behind the commit of this side.
+    pub(super) async fn end_mark(&mut self) -> StoreResult<()> {
+        on!(self, side => side.end_mark().await)
+    }
+
+    /// Whether a database of any schema has jobs, runs, or an instance that was heard of in the last minute.
+    pub(super) async fn is_used(&mut self) -> StoreResult<bool> {
+        on!(self, side => side.is_used().await)
     }
 
     pub(super) async fn clear_mark(&mut self) -> StoreResult<()> {

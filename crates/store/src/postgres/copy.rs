@@ -9,12 +9,12 @@ use everbell_core::store::StoreResult;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use jiff::Timestamp;
-use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgRow};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row as _};
 use uuid::Uuid;
 
-use super::connect::{on, reach, schema_of};
+use super::connect::{KEEPALIVE_SETTINGS, on, reach, schema_of};
 use super::errors;
 use super::schema::Schema;
 use super::statement::{Backend, Statement};
@@ -28,6 +28,11 @@ use crate::url::PostgresAddress;
 /// A copy takes as long as it takes, but does not wait long for the locks of others.
 const SETTINGS: &str = "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; \
                         set local lock_timeout = '10s'; set local jit = off";
+
+/// While rows of the other database are read or written, this one may hear nothing for long; keepalives tell whether the
+/// other end is there. Not every server has the setting.
+const PATIENCE: &str = "select set_config('tcp_user_timeout', '0', true) \
+                        where exists (select from pg_settings where name = 'tcp_user_timeout')";
 
 /// An instance without a lease of its own counts as running for as long as a lease lasts.
 const LEASE: Duration = Duration::from_mins(1);
@@ -59,12 +64,15 @@ impl PostgresSide {
         let address = PostgresAddress::parse(url)?;
         let hosts = reach(&address, ConnectOptions::default().request_timeout).await?;
         let schema = schema_of(&address, None)?;
-        let connection = hosts.connect(&[]).await;
+        let keepalive: &[(&str, &str)] = if hosts.is_direct() { &KEEPALIVE_SETTINGS } else { &[] };
+        let connection = hosts.connect(keepalive).await;
         let connection = connection.map_err(|error| errors::unavailable(&format!("connecting to {hosts}"), error))?;
         let mut side = PostgresSide { connection, schema };
         if matches!(access, Access::Source | Access::Target) {
-            // Before the locks, which would make a server that is at work wait.
+            // Before the locks, which would make a server that is at work wait. A pooler needs a transaction for it.
+            side.run(READING, "begin read only").await?;
             side.refuse_servers(access).await?;
+            side.run(READING, "rollback").await?;
         }
         side.run(READING, "begin isolation level repeatable read").await?;
         side.run(READING, SETTINGS).await?;
@@ -76,7 +84,26 @@ impl PostgresSide {
                 side.refuse_servers(access).await?;
             }
         }
+        // It reads, so it would begin the snapshot before the locks.
+        side.run(READING, PATIENCE).await?;
         Ok(side)
+    }
+
+    /// The hosts in alphabetical order, the database and the schema.
+    pub(crate) fn identity(url: &str) -> StoreResult<String> {
+        let address = PostgresAddress::parse(url)?;
+        let schema = schema_of(&address, None)?;
+        let (mut hosts, mut database) = (Vec::new(), String::new());
+        for url in &address.urls {
+            let unreadable = |error| errors::unavailable("reading the address of the database", error);
+            let options: PgConnectOptions = url.parse().map_err(unreadable)?;
+            let host = options.get_socket().map(|socket| socket.display().to_string());
+            let host = host.unwrap_or_else(|| options.get_host().to_lowercase());
+            hosts.push(format!("{host}:{}", options.get_port()));
+            options.get_database().unwrap_or_else(|| options.get_username()).clone_into(&mut database);
+        }
+        hosts.sort_unstable();
+        Ok(format!("postgres://{}/{database}?schema={}", hosts.join(","), schema.name()))
     }
 
     /// Locks every table against writers, also the one that a start locks. The snapshot of the transaction begins behind the
@@ -139,27 +166,45 @@ impl PostgresSide {
     }
 
     pub(crate) async fn moved(&mut self) -> StoreResult<Option<Moved>> {
-        let sql = format!("select moved_to, moved_at from {}", self.named("moves"));
+        let sql = format!("select moved_to, target, state = 'done', moved_at from {}", self.named("moves"));
         let query = sqlx::query_as(AssertSqlSafe(sql)).persistent(false);
-        let found: Option<(String, Micros)> =
+        let found: Option<MarkColumns> =
             query.fetch_optional(&mut self.connection).await.map_err(|error| errors::from_sqlx(READING, error))?;
-        Ok(found.map(|(to, at)| Moved { to, at: at.into() }))
+        Ok(found.map(mark))
     }
 
-    pub(crate) async fn write_mark(&mut self, to: &str, at: Timestamp) -> StoreResult<()> {
+    pub(crate) async fn write_mark(&mut self, mark: &Moved) -> StoreResult<()> {
         let sql = format!(
-            "insert into {} (id, moved_to, moved_at) values (1, $1, $2) \
-             on conflict (id) do update set moved_to = excluded.moved_to, moved_at = excluded.moved_at",
+            "insert into {} (id, state, moved_to, target, moved_at) values (1, 'begun', $1, $2, $3) \
+             on conflict (id) do update set state = excluded.state, moved_to = excluded.moved_to, \
+             target = excluded.target, moved_at = excluded.moved_at",
             self.named("moves")
         );
-        let query = sqlx::query(AssertSqlSafe(sql)).persistent(false).bind(to).bind(Micros::from(at));
+        let query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
+        let query = query.bind(&mark.to).bind(&mark.target).bind(Micros::from(mark.at));
         let written = query.execute(&mut self.connection).await;
         written.map(drop).map_err(|error| errors::from_sqlx("marking the source as moved", error))
+    }
+
+    pub(crate) async fn end_mark(&mut self) -> StoreResult<()> {
+        let sql = format!("update {} set state = 'done'", self.named("moves"));
+        self.run("noting the end of the copy", &sql).await
     }
 
     pub(crate) async fn clear_mark(&mut self) -> StoreResult<()> {
         let sql = format!("delete from {}", self.named("moves"));
         self.run("removing the mark", &sql).await
+    }
+
+    pub(crate) async fn is_used(&mut self) -> StoreResult<bool> {
+        let sql = format!(
+            "select exists (select from {}) or exists (select from {}) or exists (select from {} \
+             where heartbeat_at > clock_timestamp() - interval '1 minute')",
+            self.named("jobs"),
+            self.named("runs"),
+            self.named("instances")
+        );
+        self.one(READING, sql).await
     }
 
     /// `from` and `where` of a query for the rows that are not too old.
@@ -270,8 +315,14 @@ impl PostgresSide {
 /// The mark of a database that was copied elsewhere.
 pub(super) async fn read_mark(backend: impl Backend) -> StoreResult<Option<Moved>> {
     let query = sqlx::query_as(include_str!("sql/moved.sql"));
-    let found: Option<(String, Micros)> = on(READING, query.fetch_optional_on(backend)).await?;
-    Ok(found.map(|(to, at)| Moved { to, at: at.into() }))
+    let found: Option<MarkColumns> = on(READING, query.fetch_optional_on(backend)).await?;
+    Ok(found.map(mark))
+}
+
+type MarkColumns = (String, String, bool, Micros);
+
+fn mark((to, target, is_done, at): MarkColumns) -> Moved {
+    Moved { to, target, is_done, at: at.into() }
 }
 
 fn quoted(names: impl Iterator<Item = &'static str>) -> String {

@@ -34,6 +34,7 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     let refusal = Refusal::find_in(&error).and_then(|refusal| refusal.code.clone());
     let code = refusal.or_else(|| code(&error).map(Into::into));
     let (reason, hint) = explain(code.as_deref().unwrap_or(""), &error);
+    let is_moved = code.as_deref() == Some(MOVED);
     let said = match &error {
         // Addresses in configuration errors may carry a password.
         sqlx::Error::Configuration(_) => {
@@ -45,7 +46,7 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     };
     let source: Option<Box<dyn std::error::Error + Send + Sync>> = match error {
         sqlx::Error::Configuration(_) => None,
-        _ if matches!(reason, UnavailableReason::Schema | UnavailableReason::Permission) => {
+        _ if matches!(reason, UnavailableReason::Schema | UnavailableReason::Permission) || is_moved => {
             Some(Box::new(NeedsOperator { reason: storable_text(&format!("{said}{hint}"), 2_000) }))
         }
         other => Some(Box::new(other)),
@@ -57,6 +58,9 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
 /// Advice about a missing table or column: another release has migrated the database, or nobody has.
 const OTHER_SCHEMA: &str = "; the database belongs to another release, or its tables were moved or removed: stop all \
                             instances, start the newest release, or restore a backup";
+
+/// The code of a write into a database whose rows were copied to another one.
+const MOVED: &str = "EB001";
 
 /// Returns the reason of an error, and advice.
 fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str) {
@@ -81,6 +85,7 @@ fn explain(code: &str, error: &sqlx::Error) -> (UnavailableReason, &'static str)
             "; an object of this name is there already, and everbell did not create it: rename it, or restore a backup",
         ),
         "25006" => (UnavailableReason::ReadOnly, "; this server is read-only: connect to the primary"),
+        MOVED => (UnavailableReason::ReadOnly, "; use that one, or allow this one again with `everbell db reopen`"),
         "53100" => (UnavailableReason::DiskFull, "; the server's disk is full"),
         "53300" => (UnavailableReason::TooManyConnections, "; the server has no connection left"),
         "55P03" => (UnavailableReason::Locked, "; retry when the other session has ended"),

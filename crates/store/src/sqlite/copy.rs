@@ -91,12 +91,25 @@ impl SqliteSide {
         read_mark(&mut self.connection).await
     }
 
-    pub(crate) async fn write_mark(&mut self, to: &str, at: Timestamp) -> StoreResult<()> {
-        let sql = "insert into everbell_moves (id, moved_to, moved_at) values (1, ?1, ?2) \
-                   on conflict (id) do update set moved_to = excluded.moved_to, moved_at = excluded.moved_at";
-        let query = sqlx::query(sql).bind(to).bind(Micros::from(at));
+    pub(crate) async fn write_mark(&mut self, mark: &Moved) -> StoreResult<()> {
+        let sql = "insert into everbell_moves (id, state, moved_to, target, moved_at) values (1, 'begun', ?1, ?2, ?3) \
+                   on conflict (id) do update set state = excluded.state, moved_to = excluded.moved_to, \
+                   target = excluded.target, moved_at = excluded.moved_at";
+        let query = sqlx::query(sql).bind(&mark.to).bind(&mark.target).bind(Micros::from(mark.at));
         let written = query.execute(&mut self.connection).await;
         written.map(drop).map_err(|error| errors::from_sqlx("marking the source as moved", error))
+    }
+
+    pub(crate) async fn end_mark(&mut self) -> StoreResult<()> {
+        self.run("noting the end of the copy", "update everbell_moves set state = 'done'").await
+    }
+
+    pub(crate) async fn is_used(&mut self) -> StoreResult<bool> {
+        let sql = "select exists (select 1 from everbell_jobs) or exists (select 1 from everbell_runs)
+                     or exists (select 1 from everbell_instances where heartbeat_at > ?1)";
+        let minute_ago = connect::clock() - Duration::from_mins(1);
+        let query = sqlx::query_scalar(sql).bind(Micros::from(minute_ago));
+        query.fetch_one(&mut self.connection).await.map_err(|error| errors::from_sqlx(READING, error))
     }
 
     pub(crate) async fn clear_mark(&mut self) -> StoreResult<()> {
@@ -214,9 +227,9 @@ impl SqliteSide {
 /// The mark of a database that was copied elsewhere.
 pub(super) async fn read_mark(connection: &mut SqliteConnection) -> StoreResult<Option<Moved>> {
     let query = sqlx::query_as(include_str!("sql/moved.sql"));
-    let found: Option<(String, Micros)> =
+    let found: Option<(String, String, bool, Micros)> =
         query.fetch_optional(connection).await.map_err(|error| errors::from_sqlx(READING, error))?;
-    Ok(found.map(|(to, at)| Moved { to, at: at.into() }))
+    Ok(found.map(|(to, target, is_done, at)| Moved { to, target, is_done, at: at.into() }))
 }
 
 /// A connection in a transaction. Setting the mode of the journal and the first transaction need the file alone.

@@ -16,27 +16,27 @@ use super::sqlite::Folder;
 const FULL: &str = include_str!("fixtures/full_sqlite.sql");
 const DAY: Duration = Duration::from_hours(24);
 
-fn url(folder: &Folder, name: &str) -> String {
+pub(super) fn url(folder: &Folder, name: &str) -> String {
     format!("sqlite:{}", folder.path().join(name).display())
 }
 
 /// A database in a file with at least a row in each table.
-async fn full(folder: &Folder) -> String {
+pub(super) async fn full(folder: &Folder) -> String {
     let url = url(folder, "full.db");
     drop(connect(&url).await.unwrap());
     execute(&url, FULL).await;
     url
 }
 
-fn to(name: &str) -> CopyOptions {
+pub(super) fn to(name: &str) -> CopyOptions {
     CopyOptions { target_name: name.to_owned(), ..CopyOptions::default() }
 }
 
-async fn copied(from: &str, to: &str, options: &CopyOptions) -> Result<CopyReport, StoreError> {
+pub(super) async fn copied(from: &str, to: &str, options: &CopyOptions) -> Result<CopyReport, StoreError> {
     copy(from, to, options, &|_| ()).await
 }
 
-async fn refusal(from: &str, target: &str) -> String {
+pub(super) async fn refusal(from: &str, target: &str) -> String {
     copied(from, target, &to("there")).await.unwrap_err().to_string()
 }
 
@@ -67,7 +67,7 @@ async fn dump(url: &str) -> Vec<String> {
     lines
 }
 
-async fn number(url: &str, sql: &'static str) -> i64 {
+pub(super) async fn number(url: &str, sql: &'static str) -> i64 {
     if url.starts_with("sqlite:") {
         let mut connection = SqliteConnection::connect(url).await.unwrap();
         let sql = AssertSqlSafe(sql.replace("everbell.", "everbell_"));
@@ -79,7 +79,7 @@ async fn number(url: &str, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(&mut connection).await.unwrap()
 }
 
-const JOBS: &str = "select count(*) from everbell.jobs";
+pub(super) const JOBS: &str = "select count(*) from everbell.jobs";
 
 #[tokio::test]
 async fn every_row_survives_the_way_to_postgres_and_back() {
@@ -102,6 +102,7 @@ async fn every_row_survives_the_way_to_postgres_and_back() {
     connection.close().await.unwrap();
     // Ids go on behind the last one that was used, also if its row is gone.
     execute(&url(&folder, "back.db"), "insert into everbell.inbox (target) values ('log')").await;
+    reopen(database.url()).await.unwrap();
     execute(database.url(), "insert into everbell.inbox (target) values ('log')").await;
     for url in [database.url(), &url(&folder, "back.db")] {
         assert_eq!(number(url, "select max(id) from everbell.inbox").await, 91, "{url}");

@@ -4,6 +4,7 @@
 mod broken;
 mod chosen;
 mod copy;
+mod copy_marks;
 mod inside;
 mod list_isolation;
 mod memory;

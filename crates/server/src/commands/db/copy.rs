@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use everbell::copy::{CopiedTable, CopyOptions, CopyProgress, CopyReport, CopyStep, copy};
@@ -15,6 +16,9 @@ use everbell_cli::Progress;
 use everbell_cli::{CliError, Exit};
 use everbell_http::audit_entry;
 use everbell_wire::form::parse_span;
+
+/// Of the target of a dry run, which compares nothing.
+const NOT_EMPTY: &str = "is not empty, so the copy would be refused unless its rows are those of the source";
 
 /// The digits of a checksum that people see.
 const SHOWN_DIGITS: usize = 12;
@@ -67,16 +71,27 @@ pub(super) async fn run(args: &CopyArgs, environment: &Environment, output: &mut
         target_name: shown_address(&args.to),
     };
     let progress = Mutex::new(Progress::new());
+    let is_finishing = AtomicBool::new(false);
     let show = |state: &CopyProgress| {
+        is_finishing.fetch_or(state.step == CopyStep::Finishing, Ordering::Relaxed);
         if let Ok(mut progress) = progress.lock() {
             progress.show(&in_words(state));
         }
     };
+    let mut copying = Box::pin(copy(from.reveal(), &args.to, &options, &show));
     let report = tokio::select! {
-        report = copy(from.reveal(), &args.to, &options, &show) => report.map_err(failed)?,
-        // A transaction that does not end is rolled back with its connection.
-        _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
+        report = &mut copying => report,
+        _ = tokio::signal::ctrl_c() => {
+            if !is_finishing.load(Ordering::Relaxed) {
+                // A transaction that does not end is rolled back with its connection.
+                return Ok(Exit::Interrupted);
+            }
+            // The source is marked by now: the last step takes a moment, and must not stop halfway.
+            copying.as_mut().await
+        }
     };
+    drop(copying);
+    let report = report.map_err(failed)?;
     drop(progress);
     if !args.dry_run && report.is_equal() && report.was_empty {
         note_in_target(args, &shown_address(from.reveal()), &report).await?;
@@ -120,6 +135,7 @@ fn in_words(state: &CopyProgress) -> String {
         CopyStep::Copying => "copying",
         CopyStep::Comparing => "comparing",
         CopyStep::Verifying => "verifying",
+        CopyStep::Finishing => return "finishing".to_owned(),
     };
     let share = state.rows.min(state.total).saturating_mul(100).checked_div(state.total).unwrap_or(100);
     format!("{verb} {}: {} of {} rows ({share} %)", state.table, state.rows, state.total)
@@ -132,7 +148,7 @@ fn show_report(args: &CopyArgs, from: &str, report: &CopyReport, output: &mut Ou
     output.table(&rows, &[2])?;
     let to = shown_address(&args.to);
     if args.dry_run {
-        let state = if report.was_empty { "is empty" } else { "is not empty, so the copy would be refused" };
+        let state = if report.was_empty { "is empty" } else { NOT_EMPTY };
         output.line(&format!("nothing was copied; the target {to} {state}"))?;
         return Ok(());
     }
@@ -153,8 +169,20 @@ fn show_report(args: &CopyArgs, from: &str, report: &CopyReport, output: &mut Ou
     } else {
         output.line(&format!("{from} is not marked: start a server on one of both only, or every job fires twice"))?;
     }
-    output.line(&format!("start the server with --database '{to}'"))?;
+    output.line(&match usable_address(&to) {
+        Some(to) => format!("start the server with --database '{to}'"),
+        None => "start the server with the address of the target".to_owned(),
+    })?;
     Ok(())
+}
+
+/// An address without the places of its secrets, which come from elsewhere; `None` if more than those are hidden.
+fn usable_address(shown: &str) -> Option<String> {
+    let (before, query) = shown.split_once('?').unwrap_or((shown, ""));
+    let pairs: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !pair.ends_with("=(hidden)")).collect();
+    let before = before.replace(":(hidden)@", "@");
+    let address = if pairs.is_empty() { before } else { format!("{before}?{}", pairs.join("&")) };
+    (!address.contains("(hidden)")).then_some(address)
 }
 
 fn header(has_old: bool, dry_run: bool) -> Vec<String> {
@@ -232,6 +260,24 @@ impl TableDocument {
             source_checksum: sums.map(|[source, _]| source.checksum.clone()),
             target_checksum: sums.map(|[_, target]| target.checksum.clone()),
             equal: sums.map(|_| table.is_equal()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn address_to_start_with_names_no_hidden_parts() {
+        for (url, usable) in [
+            ("sqlite:/var/a.db", Some("sqlite:/var/a.db")),
+            ("postgres://u:secret@h/d?schema=jobs", Some("postgres://u@h/d?schema=jobs")),
+            ("postgres://h/d?password=secret&sslmode=require", Some("postgres://h/d?sslmode=require")),
+            ("postgres://h/d?password=secret", Some("postgres://h/d")),
+            ("postgres://u:sec/ret@h/d", None),
+        ] {
+            assert_eq!(usable_address(&without_password(url)).as_deref(), usable, "{url}");
         }
     }
 }

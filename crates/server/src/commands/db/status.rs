@@ -62,8 +62,15 @@ fn rows(shown: String, found: &Inspection) -> Vec<Vec<String>> {
     rows.extend(found.size_bytes.map(|size| ("size", bytes(size))));
     rows.extend(found.oldest_transaction_at.map(|at| ("oldest transaction", time(at))));
     if let Some(moved) = &found.moved {
-        let text = format!("to {} at {}; `everbell db reopen` allows it again", moved.to, time(moved.at));
-        rows.push(("moved", text));
+        let (to, at) = (&moved.to, time(moved.at));
+        rows.push(if moved.is_done {
+            ("moved", format!("to {to} at {at}; `everbell db reopen` allows it again"))
+        } else {
+            let text = format!(
+                "to {to}, begun at {at} and not finished: run `everbell db copy` again, or `everbell db reopen`"
+            );
+            ("copy", text)
+        });
     }
     if let Some(content) = &found.content {
         rows.push(("jobs", jobs(content)));
@@ -101,6 +108,8 @@ struct Document<'a> {
     oldest_transaction_at: Option<String>,
     /// The database that it was copied to, which goes on with its jobs.
     moved_to: Option<&'a str>,
+    /// The database that a copy began to be made to, and may not be complete.
+    unfinished_copy_to: Option<&'a str>,
     jobs: Option<Jobs>,
     runs: Option<u64>,
     /// Whether `runs` is only where the counting stopped.
@@ -130,7 +139,8 @@ impl<'a> Document<'a> {
             needed_schema_version: found.needed_version,
             size_bytes: found.size_bytes,
             oldest_transaction_at: found.oldest_transaction_at.map(|at| at.to_string()),
-            moved_to: found.moved.as_ref().map(|moved| moved.to.as_str()),
+            moved_to: found.moved.as_ref().filter(|moved| moved.is_done).map(|moved| moved.to.as_str()),
+            unfinished_copy_to: found.moved.as_ref().filter(|moved| !moved.is_done).map(|moved| moved.to.as_str()),
             jobs: content.map(jobs),
             runs: content.map(|content| content.runs),
             more_runs: content.map(|content| content.more_runs),

@@ -1,1 +1,1 @@
-select moved_to, moved_at from everbell.moves
+select moved_to, target, state = 'done', moved_at from everbell.moves
