@@ -62,6 +62,8 @@ pub struct RerunRequest {
     pub reason: Option<String>,
     /// Return what would be started without starting it.
     pub dry_run: bool,
+    /// Also runs that such a request ran again within the last 24 hours.
+    pub again: bool,
 }
 
 /// Selects runs that have ended. Without a status, runs that failed.

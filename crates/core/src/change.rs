@@ -25,7 +25,7 @@ use crate::spec::{Spec, When};
 
 pub use calendars::follow_calendars;
 pub use declared::{record_declaration, restore_declaration};
-pub use runs::{backfill, cancel_runs, expect_pending_room, for_all_orgs, run_now};
+pub use runs::{backfill, cancel_runs, expect_pending_room, for_all_orgs, run_in_turn, run_now};
 
 /// A job as it is, read under a lock.
 #[derive(Clone, Debug)]

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::LATEST;
 use crate::ids::JobKey;
 use crate::policy::words;
 
@@ -29,6 +30,13 @@ const LATE_BEATS: u32 = 4;
 
 /// Slots this long before the last heartbeat belong to the absence: the instance may have died before it planned them.
 const SLACK: SignedDuration = SignedDuration::from_secs(5);
+
+/// A gap that reaches into the absence may begin this long before: an instance that is asked to stop plans no more, and sends
+/// heartbeats until its runs have ended. One that begins earlier has another cause, such as a target that nobody served.
+const GAP_SLACK: SignedDuration = SignedDuration::from_mins(2);
+
+/// Outcomes of slots of the absence are written at most this long before the first heartbeat after it.
+const DECIDED_BEFORE: SignedDuration = SignedDuration::from_secs(10);
 
 /// A time in which no instance that schedules sent a heartbeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,30 +61,76 @@ impl Absence {
         self.until.duration_since(self.from)
     }
 
-    /// Returns the first instant whose slots belong to it.
-    pub fn slots_from(&self) -> Timestamp {
-        self.from.checked_sub(SLACK).unwrap_or(self.from)
-    }
-
-    /// Returns the time from which on outcomes of its slots were written. An instance lives on for at most a heartbeat after
-    /// its last one, which is less than half of an absence, and plans shortly before its first one.
-    pub fn decided_from(&self) -> Timestamp {
-        let half = self.length() / 2;
-        self.from.checked_add(half).unwrap_or(self.until)
+    /// Returns the time from which on outcomes of its slots were written: shortly before the first heartbeat after it, because
+    /// an instance that was stopped for a while may plan before it sends one. That is after the last instance has ended, which
+    /// lives on for at most a heartbeat after its last one.
+    fn decided_from(&self) -> Timestamp {
+        self.until.checked_sub(DECIDED_BEFORE.min(self.length() / 2)).unwrap_or(self.until)
     }
 }
 
-/// Joins absences that overlap or touch, which instances noticed on their own. The earliest first.
-pub fn merge_absences(mut absences: Vec<Absence>) -> Vec<Absence> {
-    absences.sort_unstable();
-    let mut merged: Vec<Absence> = Vec::with_capacity(absences.len());
-    for absence in absences {
-        match merged.last_mut() {
-            Some(last) if absence.from <= last.until => last.until = last.until.max(absence.until),
-            _ => merged.push(absence),
+/// Absences that overlap or touch: several instances noticed the same, or one began and ended at once, again and again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsenceGroup {
+    /// All of them as one.
+    pub absence: Absence,
+    /// Which slots got their outcome at the end of each.
+    pub ranges: Vec<LateRange>,
+}
+
+/// Slots that got their outcome at the end of an absence. No slot is in two ranges of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LateRange {
+    /// The first instant at which a gap may begin that reaches `slots_from`.
+    pub gaps_from: Timestamp,
+    /// The first instant of a slot.
+    pub slots_from: Timestamp,
+    /// The end of the slots, exclusive.
+    pub until: Timestamp,
+    /// The first instant at which their outcomes were written.
+    pub decided_from: Timestamp,
+    /// The end of that time, exclusive.
+    pub decided_until: Timestamp,
+}
+
+impl AbsenceGroup {
+    /// Groups absences. The earliest first.
+    pub fn of(mut absences: Vec<Absence>) -> Vec<AbsenceGroup> {
+        absences.sort_unstable();
+        let mut groups: Vec<(Absence, Vec<Absence>)> = Vec::new();
+        for absence in absences {
+            match groups.last_mut() {
+                Some((whole, parts)) if absence.from <= whole.until => {
+                    whole.until = whole.until.max(absence.until);
+                    parts.push(absence);
+                }
+                _ => groups.push((absence, vec![absence])),
+            }
         }
+        groups.into_iter().map(|(absence, parts)| AbsenceGroup { absence, ranges: ranges(absence, parts) }).collect()
     }
-    merged
+}
+
+/// The slots of each part begin with the whole, because the instance that ended an earlier part may have ended before it
+/// planned them. Each part has the outcomes that were written at its end and before the end of the next one.
+fn ranges(whole: Absence, mut parts: Vec<Absence>) -> Vec<LateRange> {
+    parts.sort_unstable_by_key(|part| (part.decided_from(), part.until));
+    let before = |slack| whole.from.checked_sub(slack).unwrap_or(whole.from);
+    let (gaps_from, slots_from) = (before(GAP_SLACK), before(SLACK));
+    let ends = parts.iter().skip(1).map(Absence::decided_from).chain([LATEST]).collect::<Vec<_>>();
+    let ranges = parts.iter().zip(ends).map(|(part, decided_until)| LateRange {
+        gaps_from,
+        slots_from,
+        until: part.until,
+        decided_from: part.decided_from(),
+        decided_until,
+    });
+    ranges.filter(|range| range.decided_from < range.decided_until).collect()
+}
+
+/// Joins absences that overlap or touch. The earliest first.
+pub fn merge_absences(absences: Vec<Absence>) -> Vec<Absence> {
+    AbsenceGroup::of(absences).into_iter().map(|group| group.absence).collect()
 }
 
 /// The outcome of a slot that passed while no instance scheduled.
@@ -92,7 +146,7 @@ pub enum LateOutcome {
     Ran,
     /// A run that was skipped, because of another run or a dependency.
     Skipped,
-    /// A run of a backfill. The slot counts as missed, expired or coalesced as well.
+    /// A run of a backfill that was not canceled. The slot counts as missed, expired or coalesced as well.
     Backfilled,
 }
 words!(LateOutcome {
@@ -148,9 +202,14 @@ impl JobOutage {
         self.count(LateOutcome::Missed).saturating_add(self.count(LateOutcome::Expired))
     }
 
-    /// Whether each of its slots ran late, was folded into a run, or was backfilled.
+    /// Whether each of its slots ran late, was folded into a run that was not skipped, or was backfilled.
     pub fn is_caught_up(&self) -> bool {
-        self.slots() > 0 && self.missed() <= self.count(LateOutcome::Backfilled)
+        let count = |outcome| self.count(outcome);
+        let coalesced = count(LateOutcome::Coalesced);
+        let is_covered = self.missed() == 0 && (coalesced == 0 || count(LateOutcome::Ran) > 0);
+        // A backfill fills missed and coalesced slots alike, and no skipped ones.
+        let is_backfilled = self.missed().saturating_add(coalesced) <= count(LateOutcome::Backfilled);
+        self.slots() > 0 && count(LateOutcome::Skipped) == 0 && (is_covered || is_backfilled)
     }
 
     /// Whether a backfill would create runs.

@@ -63,6 +63,8 @@ words!(
         Queued = "queued",
         /// It would run again.
         WouldStart = "would_start",
+        /// It was run again before, by a request like this one within the last 24 hours.
+        AlreadyRerun = "already_rerun",
         /// The new run was skipped, because another run of the job is active.
         Skipped = "skipped",
         /// It cannot run again.

@@ -4,6 +4,7 @@ use clap::Args;
 use everbell_client::{RerunFilter, RerunRequest};
 use everbell_core::Zone;
 use everbell_wire as wire;
+use everbell_wire::Reruns;
 use everbell_wire::bulk::RerunOutcome;
 use everbell_wire::run::RunStatus;
 use everbell_wire::time_input::TimeReader;
@@ -41,6 +42,9 @@ pub(crate) struct ManyArgs {
     /// Only runs that were scheduled or requested before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "run")]
     to: Option<String>,
+    /// Also runs that were run again this way within the last 24 hours.
+    #[arg(long, conflicts_with = "run")]
+    again: bool,
     /// Show which runs would run again.
     #[arg(long, conflicts_with_all = ["run", "wait"])]
     dry_run: bool,
@@ -63,12 +67,13 @@ pub(super) fn run(args: &ManyArgs, reason: Option<String>, session: &mut Session
         from: time("--from", &args.from)?,
         to: time("--to", &args.to)?,
     };
-    let mut request = RerunRequest { filter, reason, dry_run: true };
+    let mut request = RerunRequest { filter, reason, dry_run: true, again: args.again };
     let action = || "run runs again".to_owned();
     if !args.dry_run {
         let planned = session.client.send(session.client.runs().rerun_many(&request)).with_action(action)?;
-        let runs = counted(planned.document.matched as usize, "run");
-        if planned.document.matched == 0 {
+        let Reruns { matched, started, .. } = planned.document;
+        let runs = counted(started as usize, "run");
+        if matched == 0 {
             session.advise("no run matches")?;
             return Ok(Exit::Success);
         }
@@ -79,7 +84,8 @@ pub(super) fn run(args: &ManyArgs, reason: Option<String>, session: &mut Session
         request.dry_run = false;
     }
     let answer = session.client.send(session.client.runs().rerun_many(&request)).with_action(action)?;
-    let failed = answer.document.items.iter().any(|item| item.outcome == RerunOutcome::Failed);
+    let is_refused = |outcome: &RerunOutcome| matches!(outcome, RerunOutcome::Failed | RerunOutcome::Skipped);
+    let failed = answer.document.items.iter().any(|item| is_refused(&item.outcome));
     if let Some(reruns) = session.for_people(answer, |_| "")? {
         report(session, &reruns)?;
     }
@@ -99,6 +105,9 @@ fn report(session: &mut Session<'_>, reruns: &wire::Reruns) -> Result<(), CliErr
                 warn(format!("run {} of {job}: {detail}", item.run_id));
             }
             (RerunOutcome::Skipped, _) => session.detail(&format!("{} of {job}: skipped, {detail}", item.run_id))?,
+            (RerunOutcome::AlreadyRerun, _) => {
+                session.detail(&format!("{} of {job}: left out, {detail}", item.run_id))?
+            }
             (_, Some(new)) => session.detail(&format!("{} of {job}: run {new}", item.run_id))?,
             (_, None) => session.detail(&format!("{} of {job}, {}", item.run_id, item.scheduled_at))?,
         }

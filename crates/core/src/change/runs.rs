@@ -24,6 +24,14 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
 }
 
+/// Enqueues one of many runs, which waits for its turn. A paused job may be run by hand; a retired one not.
+pub fn run_in_turn(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<JobChange, Invalid> {
+    view.expect_living()?;
+    view.expect_one_or_all()?;
+    let plan = plan::run_in_turn(view.job(), &view.timer, &view.seen(None), request, now);
+    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
+}
+
 /// Enqueues runs for past slots. A paused job may be backfilled; a retired one may not.
 pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChange, Invalid> {
     view.expect_living()?;

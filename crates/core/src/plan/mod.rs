@@ -26,7 +26,7 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 
 pub use backfill::{Backfill, MAX_BACKFILLED, MAX_PARALLEL, backfill};
-pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_now, skip_next};
+pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_in_turn, run_now, skip_next};
 pub use overlap::REPLACER;
 use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};

@@ -141,11 +141,34 @@ pub struct RunNow<'a> {
 pub fn run_now(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, request: &RunNow<'_>, now: Timestamp) -> Plan {
     let policy = request.overlap.unwrap_or(job.policies.overlap);
     let mut overlaps = Overlaps::new(&job.policies, seen.active).with_policy(policy);
-    let (skip, held) = match overlaps.admit(request.id) {
+    let admitted = match overlaps.admit(request.id) {
         Admission::Start => (None, false),
         Admission::Hold => (None, true),
         Admission::Skip { blocking } => (Some(SkipReason::Overlap { blocking }), false),
     };
+    by_hand(timer, request, overlaps, admitted, now)
+}
+
+/// Enqueues one of many runs: it waits for its turn however many wait before it, and neither is skipped nor replaces others.
+pub fn run_in_turn(
+    job: &Definition,
+    timer: &Timer,
+    seen: &PlanContext<'_>,
+    request: &RunNow<'_>,
+    now: Timestamp,
+) -> Plan {
+    let mut overlaps = Overlaps::new(&job.policies, seen.active);
+    let admitted = overlaps.wait(request.id);
+    by_hand(timer, request, overlaps, admitted, now)
+}
+
+fn by_hand(
+    timer: &Timer,
+    request: &RunNow<'_>,
+    mut overlaps: Overlaps,
+    (skip, held): (Option<SkipReason>, bool),
+    now: Timestamp,
+) -> Plan {
     let run = NewRun {
         id: request.id,
         slot_at: None,

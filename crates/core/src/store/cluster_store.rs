@@ -48,9 +48,9 @@ verbs! {
         /// them, or they are forgotten.
         async fn list_instances(&self) -> StoreResult<Vec<Instance>>;
 
-        /// Forgets an instance that has ended in good order. One that still holds runs stays known until they are
-        /// settled.
-        async fn leave(&self, instance: InstanceId) -> StoreResult<()>;
+        /// Forgets an instance that has ended, and at `planned_until` or before scheduled for the last time. One that still
+        /// holds runs stays known until they are settled. See [`ReportStore::last_departure`](super::ReportStore::last_departure).
+        async fn leave(&self, instance: InstanceId, planned_until: Timestamp, now: Timestamp) -> StoreResult<()>;
 
         /// Asks an instance to take no more work, or to take work again.
         async fn drain_instance(&self, instance: InstanceId, draining: bool, audit: &AuditEntry) -> StoreResult<()>;

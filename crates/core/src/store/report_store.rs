@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
 use super::{AuditEntry, GapCount, OrgFires, Page, PageRequest, StoreResult};
 use crate::ids::{JobId, JobKey};
-use crate::outage::{Absence, LateSlots};
+use crate::outage::{Absence, LateRange, LateSlots};
 
 /// The most absences that one list has.
 pub const MAX_ABSENCES: u32 = 100;
@@ -37,10 +37,11 @@ verbs! {
             limit: u32,
         ) -> StoreResult<Vec<Absence>>;
 
-        /// The slots of an absence, by job and outcome: gaps that begin in it for the reasons `missed`,
-        /// `coalesced` and `expired`, and runs of its slots, if they were written from [`Absence::decided_from`] on. By job
-        /// key and outcome, at most [`MAX_LATE_SLOTS`].
-        async fn late_slots(&self, absence: &Absence) -> StoreResult<Vec<LateSlots>>;
+        /// The slots of a range, by job and outcome: gaps that reach into it for the reasons `missed`, `coalesced` and
+        /// `expired`, and count whole, and runs of its slots, if they were written in its time of decision. A run that slots
+        /// were folded into may be of a slot up to a minute later, because it is planned a little after the first heartbeat.
+        /// By job key and outcome, at most [`MAX_LATE_SLOTS`].
+        async fn late_slots(&self, range: &LateRange) -> StoreResult<Vec<LateSlots>>;
 
         /// How many gaps and slots there are of each reason, of gaps that begin in `[from, to)`, by the word of the reason.
         async fn count_gaps(&self, from: Timestamp, to: Timestamp) -> StoreResult<Vec<GapCount>>;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_core::JobKey;
-use everbell_core::outage::{Absence, LateOutcome, LateSlots, MIN_ABSENCE, Outage, merge_absences};
+use everbell_core::outage::{
+    Absence, AbsenceGroup, LateOutcome, LateRange, LateSlots, MIN_ABSENCE, Outage, merge_absences,
+};
+use everbell_core::{JobKey, LATEST};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
@@ -37,9 +39,24 @@ fn an_absence_is_long_enough_to_be_none_of_a_restart() {
 
 #[test]
 fn slots_belong_to_an_absence_by_their_time_and_the_time_of_their_outcome() {
-    let one = absence(100, 200);
-    assert_eq!((one.slots_from(), one.decided_from()), (at(95), at(150)));
-    assert_eq!(one.length(), SignedDuration::from_secs(100));
+    assert_eq!(absence(100, 200).length(), SignedDuration::from_secs(100));
+    let ranges = |absences: &[Absence]| match &AbsenceGroup::of(absences.to_vec())[..] {
+        [group] => group.ranges.clone(),
+        groups => panic!("{groups:?}"),
+    };
+    let range = |until, decided_from, decided_until| LateRange {
+        gaps_from: at(-20),
+        slots_from: at(95),
+        until: at(until),
+        decided_from: at(decided_from),
+        decided_until,
+    };
+    assert_eq!(ranges(&[absence(100, 200)]), [range(200, 190, LATEST)]);
+    // What was written between two of them belongs to the first.
+    let two = [absence(100, 200), absence(200, 230)];
+    assert_eq!(ranges(&two), [range(200, 190, at(220)), range(230, 220, LATEST)]);
+    // Two instances noticed the same.
+    assert_eq!(ranges(&[absence(100, 200), absence(150, 200)]), [range(200, 190, LATEST)]);
 }
 
 #[test]
@@ -56,21 +73,34 @@ fn an_outage_adds_up_what_became_of_slots() {
         slots("mended", Missed, 4),
         slots("mended", Backfilled, 4),
         slots("before", Backfilled, 9),
+        slots("skipped", Coalesced, 2),
+        slots("skipped", Skipped, 1),
+        slots("folded", Coalesced, 2),
+        slots("half", Missed, 2),
+        slots("half", Coalesced, 2),
+        slots("half", Ran, 1),
+        slots("half", Backfilled, 2),
+        slots("late", Ran, 5),
     ];
     let outage = Outage::new(absence(0, 100), &late);
     let keys: Vec<&str> = outage.jobs.iter().map(|job| job.job_key.as_str()).collect();
-    assert_eq!(keys, ["none", "mended", "window", "all", "once"], "those that missed most first");
-    assert_eq!((outage.slots(), outage.caught_up()), (44, 3));
+    let expected = ["none", "mended", "window", "half", "all", "once", "late", "skipped", "folded"];
+    assert_eq!(keys, expected, "those that missed most first");
+    assert_eq!((outage.slots(), outage.caught_up()), (59, 3));
     let state = |key: &str| {
         let job = outage.jobs.iter().find(|job| job.job_key.as_str() == key).unwrap();
         (job.slots(), job.missed(), job.is_caught_up(), job.can_backfill())
     };
     assert_eq!(state("once"), (12, 0, true, true));
     assert_eq!(state("none"), (12, 12, false, true));
-    assert_eq!(state("all"), (12, 0, true, false));
+    assert_eq!(state("all"), (12, 0, false, false), "two slots ran nothing");
+    assert_eq!(state("late"), (5, 0, true, false));
+    assert_eq!(state("skipped"), (3, 0, false, true), "the run of all of them was skipped");
+    assert_eq!(state("folded"), (2, 0, false, true), "there is no run that covers them");
+    assert_eq!(state("half"), (5, 2, false, true), "perhaps the coalesced slots were backfilled");
     assert_eq!(state("window"), (4, 3, false, true));
     assert_eq!(state("mended"), (4, 4, true, false), "the gap stays, and its slots ran since");
-    assert_eq!((outage.count(Backfilled), outage.count(Missed)), (4, 16));
+    assert_eq!((outage.count(Backfilled), outage.count(Missed)), (6, 18));
 }
 
 #[test]
@@ -107,16 +137,33 @@ proptest! {
     }
 
     #[test]
+    fn an_outcome_belongs_to_one_range_of_a_group(all in some_absences(), slot in 0..1_100_i64, late in 0..1_100_i64) {
+        let (slot, written) = (at(slot), at(slot + late));
+        for group in AbsenceGroup::of(all) {
+            let has = |range: &&LateRange| {
+                (range.slots_from..range.until).contains(&slot)
+                    && (range.decided_from..range.decided_until).contains(&written)
+            };
+            let found = group.ranges.iter().filter(has).count();
+            prop_assert!(found <= 1, "{group:?}");
+            // What was written after the last one belongs to the group, whenever its slot was.
+            let is_inside = group.ranges[0].slots_from <= slot && slot < group.absence.until;
+            prop_assert!(found == 1 || !is_inside || written < group.absence.until, "{group:?}");
+        }
+    }
+
+    #[test]
     fn an_absence_has_at_least_the_shortest_length(last in -500..500_i64, now in -500..500_i64, beat in 1..60_u64) {
         let found = Absence::since(Some(at(last)), at(now), Duration::from_secs(beat));
         let long_enough = now - last >= i64::try_from(MIN_ABSENCE.as_secs().max(4 * beat)).unwrap();
         prop_assert_eq!(found.is_some(), long_enough);
         if let Some(found) = found {
-            prop_assert!(found.slots_from() < found.from && found.from < found.decided_from());
-            prop_assert!(found.decided_from() < found.until);
+            let range = AbsenceGroup::of(vec![found])[0].ranges[0];
+            prop_assert!(range.slots_from < found.from && found.from < range.decided_from);
+            prop_assert!(range.decided_from < found.until);
             // The last instance lives on for less than the time after which outcomes count.
             let alive = found.from + SignedDuration::from_secs(i64::try_from(beat).unwrap());
-            prop_assert!(alive < found.decided_from());
+            prop_assert!(alive < range.decided_from);
         }
     }
 
@@ -139,7 +186,8 @@ proptest! {
                 prop_assert_eq!(job.count(*outcome), counts.get(outcome).copied().unwrap_or(0));
             }
             prop_assert!(job.first_slot_at <= job.last_slot_at);
-            prop_assert!(job.is_caught_up() || job.can_backfill(), "what is open can be backfilled");
+            let is_open = job.can_backfill() || job.count(LateOutcome::Skipped) > 0;
+            prop_assert!(job.is_caught_up() || is_open, "what is open can be backfilled, or was skipped");
         }
         prop_assert_eq!(outage.slots(), by_job.values().map(own).sum::<u64>());
         prop_assert!(outage.jobs.is_sorted_by_key(|job| std::cmp::Reverse(job.missed())));

@@ -29,6 +29,11 @@ impl Runs {
     pub fn once(self, request: Option<&RequestKey>) -> Runs {
         Runs { context: self.context.once(request) }
     }
+
+    /// Returns the run that the request inserted before, if it was carried out.
+    pub async fn inserted_before(&self) -> StoreResult<Option<RunId>> {
+        self.context.run_before().await
+    }
 }
 
 impl Orgs {

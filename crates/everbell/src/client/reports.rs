@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everbell_core::freeze::Freeze;
-use everbell_core::outage::{Absence, Outage, merge_absences};
+use everbell_core::outage::{Absence, AbsenceGroup, Outage, merge_absences};
 use everbell_core::store::{
     Bucket, GapCount, JobFilter, JobRef, JobRow, JobSort, MAX_ABSENCES, MAX_ORG_FIRES, Page, PageRequest, RunHistogram,
     StoreError, StoreResult,
@@ -20,8 +20,6 @@ use super::{Context, Jobs};
 const MAX_JOBS: usize = 10_000;
 /// The number of jobs in one read.
 const PAGE_ROWS: u32 = 1_000;
-/// The most absences that are looked at for the latest outage.
-const MAX_LATEST: u32 = 5;
 /// The most fires that are listed at once.
 pub const MAX_NEXT_FIRES: usize = 1_000;
 
@@ -93,9 +91,8 @@ impl Reports {
     pub async fn outages(&self, from: Option<Timestamp>, to: Option<Timestamp>) -> StoreResult<Vec<Outage>> {
         let store = &self.context.parts.store;
         let mut outages = Vec::new();
-        for absence in merge_absences(store.absences(from, to, MAX_ABSENCES).await?).into_iter().rev() {
-            let late = store.late_slots(&absence).await?;
-            outages.push(Outage::new(absence, &late));
+        for group in AbsenceGroup::of(store.absences(from, to, MAX_ABSENCES).await?).into_iter().rev() {
+            outages.push(self.outage(&group).await?);
         }
         Ok(outages)
     }
@@ -103,14 +100,23 @@ impl Reports {
     /// Returns the latest outage that ended at or after this time and in which jobs had slots.
     pub async fn latest_outage(&self, since: Timestamp) -> StoreResult<Option<Outage>> {
         let store = &self.context.parts.store;
-        let absences = store.absences(Some(since), None, MAX_LATEST).await?;
-        for absence in merge_absences(absences).into_iter().rev() {
-            let outage = Outage::new(absence, &store.late_slots(&absence).await?);
+        let absences = store.absences(Some(since), None, MAX_ABSENCES).await?;
+        for group in AbsenceGroup::of(absences).into_iter().rev() {
+            let outage = self.outage(&group).await?;
             if !outage.jobs.is_empty() {
                 return Ok(Some(outage));
             }
         }
         Ok(None)
+    }
+
+    /// What became of the slots of a group of absences.
+    async fn outage(&self, group: &AbsenceGroup) -> StoreResult<Outage> {
+        let mut late = Vec::new();
+        for range in &group.ranges {
+            late.extend(self.context.parts.store.late_slots(range).await?);
+        }
+        Ok(Outage::new(group.absence, &late))
     }
 
     /// Returns the keys of these jobs. One that does not exist any more is left out.

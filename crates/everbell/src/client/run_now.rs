@@ -53,6 +53,7 @@ pub struct RunNowRequest {
     payload: Result<Option<Json>, Invalid>,
     overlap: Option<Overlap>,
     org: Option<OrgId>,
+    in_turn: bool,
 }
 
 /// The most orgs in one request.
@@ -70,7 +71,7 @@ pub struct OrgRunNow {
 
 impl RunNowRequest {
     pub(super) fn new(context: Context, job: Result<JobRef, Invalid>) -> RunNowRequest {
-        RunNowRequest { context, job, if_revision: None, payload: Ok(None), overlap: None, org: None }
+        RunNowRequest { context, job, if_revision: None, payload: Ok(None), overlap: None, org: None, in_turn: false }
     }
 
     /// Sets another payload than the job's.
@@ -126,7 +127,7 @@ impl RunNowRequest {
     /// Runs it for every org that the job is not off for, a few at a time; the answer says whether all of them had
     /// their turn.
     pub async fn for_all_orgs(self) -> StoreResult<OrgUpdateStarted> {
-        let RunNowRequest { context, job, if_revision, payload, overlap, org: _ } = self;
+        let RunNowRequest { context, job, if_revision, payload, overlap, org: _, in_turn: _ } = self;
         let (job, payload) = (job?, payload?);
         let mut after = Facts::from_iter([("payloadOverridden".to_owned(), json!(payload.is_some()))]);
         if let Some(overlap) = overlap {
@@ -134,6 +135,11 @@ impl RunNowRequest {
         }
         let task = OrgTask::RunNow { payload, overlap, trace_context: context.trace_context() };
         org_updates::begin(&context, job, if_revision, "job.run_now", after, &task).await
+    }
+
+    /// Waits for its turn, however many runs wait before it.
+    pub(super) fn in_turn(self) -> RunNowRequest {
+        RunNowRequest { in_turn: true, ..self }
     }
 
     pub(super) fn stored_payload(self, payload: Json) -> RunNowRequest {
@@ -223,6 +229,9 @@ impl RunNowRequest {
             overlap: self.overlap,
             trace_context: asked.trace_context.clone(),
         };
+        if self.in_turn {
+            return change::run_in_turn(view, &request, asked.now);
+        }
         change::run_now(view, &request, asked.now)
     }
 }

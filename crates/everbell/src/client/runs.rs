@@ -4,7 +4,9 @@ use everbell_core::store::{
     Bucket, Canceled, GapFilter, JobRef, Page, PageRequest, RecentRuns, RunFilter, RunHistogram, RunSummary,
     StoreResult,
 };
-use everbell_core::{Gap, JobId, OrgId, Run as RunRecord, RunId, RunStatus, Target, TraceContext, Trigger};
+use everbell_core::{
+    Gap, Invalid, JobId, JobStatus, OrgId, Run as RunRecord, RunId, RunStatus, Scope, Target, TraceContext, Trigger,
+};
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
@@ -12,6 +14,9 @@ use serde_json::json;
 use super::run_now::{RunNow, RunNowRequest};
 use super::{Context, Facts, is_in_doubt, payload_of};
 use crate::engine::random;
+
+/// The most runs that are counted.
+const MAX_COUNTED: u32 = 10_000;
 
 /// Actions on runs: `bell.runs().by("ana").cancel(id).await?`.
 #[derive(Clone, Debug)]
@@ -106,12 +111,50 @@ impl Runs {
     /// Repeats a run: the current version of the job, with the payload of that run. Obeys the job's overlap policy. It
     /// continues the trace of the caller, or else that of the run.
     pub async fn rerun(&self, run: RunId) -> StoreResult<RunNow> {
+        self.rerun_as(run, false).await
+    }
+
+    /// Repeats a run as one of many: it waits for its turn, however many runs of its job wait before it. It neither is skipped
+    /// nor replaces others, whatever the job's overlap policy is.
+    pub async fn rerun_in_turn(&self, run: RunId) -> StoreResult<RunNow> {
+        self.rerun_as(run, true).await
+    }
+
+    /// Returns why [`rerun_in_turn`](Runs::rerun_in_turn) would refuse a run, if `before` more runs of its job were requested
+    /// first.
+    pub async fn check_rerun(&self, run: &RunRecord, before: u32) -> StoreResult<()> {
+        let parts = &self.context.parts;
+        let Some(key) = &run.job_key else {
+            parts.expect_served(&run.target).await?;
+            return Ok(parts.targets.now().check_payload(&run.target, &run.payload, None)?);
+        };
+        let row = parts.store.get_job(&JobRef::Key(key.clone())).await?;
+        if row.status() == JobStatus::Retired {
+            return Err(Invalid::retired().into());
+        }
+        match (row.job.definition.scope, &run.org) {
+            (Scope::Global, Some(_)) => super::org_jobs::expect_per_org(&row)?,
+            (Scope::PerOrg, None) => return Err(Invalid::new("orgId", "the job fires per org now").into()),
+            _ => {}
+        }
+        parts.check_run_payload(&row.job.definition, Some(&run.payload))?;
+        let status = vec![RunStatus::Pending, RunStatus::Running];
+        let filter = RunFilter { job_key: Some(key.clone()), org: run.org.clone(), status, ..RunFilter::default() };
+        let (active, limit) = (self.count(&filter, MAX_COUNTED).await?, parts.options.max_pending_runs);
+        if active.saturating_add(before).saturating_add(1) > limit {
+            return Err(Invalid::too_many_pending(active.saturating_add(before) as usize, 1, limit).into());
+        }
+        Ok(())
+    }
+
+    async fn rerun_as(&self, run: RunId, in_turn: bool) -> StoreResult<RunNow> {
         let found = self.get(run).await?;
         let context = self.context.clone().in_trace(self.context.trace_context_or(found.trace_context));
         match found.job_key {
             Some(key) => {
                 let request = RunNowRequest::new(context, Ok(JobRef::Key(key)));
                 let request = found.org.iter().fold(request, RunNowRequest::for_org);
+                let request = if in_turn { request.in_turn() } else { request };
                 request.stored_payload(found.payload).commit(Some(run)).await
             }
             None => {

@@ -22,7 +22,7 @@ impl Engine {
         shutdown.await;
         stop.send_replace(true);
         while loops.join_next().await.is_some() {}
-        if let Err(error) = shared.store.leave(shared.instance).await {
+        if let Err(error) = shared.store.leave(shared.instance, shared.now(), shared.now()).await {
             warn!(%error, "could not remove this instance from the list of instances; it will be removed later");
         }
     }

@@ -120,7 +120,7 @@ impl Reaper {
         self.record(&lost, now).await?;
         for instance in dead {
             if store.leases_of(instance, 1).await?.is_empty() {
-                store.leave(instance).await?;
+                store.leave(instance, now, now).await?;
                 self.gone.remove(&instance);
             }
         }

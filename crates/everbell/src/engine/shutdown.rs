@@ -78,7 +78,7 @@ impl Engine {
             () = shared.follow_targets() => None,
         };
         info!(instance = %shared.instance, "engine stopping");
-        let began = Instant::now();
+        let (began, planned_until) = (Instant::now(), shared.now());
         stops.taking.send_replace(true);
         if !end_within(STEP_TIMEOUT, &mut taking).await {
             // What an abandoned claim has leased is given back by the next heartbeat.
@@ -87,7 +87,8 @@ impl Engine {
         wind_down(&shared, began).await;
         stops.keeping.send_replace(true);
         end_within(LAST_TIMEOUT, &mut keeping).await;
-        match timeout(LAST_TIMEOUT, shared.store.leave(shared.instance)).await {
+        let leave = shared.store.leave(shared.instance, planned_until, shared.now());
+        match timeout(LAST_TIMEOUT, leave).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => warn!(%error, "could not deregister this instance; others will notice that it is gone"),
             Err(_) => warn!("could not deregister this instance in time; others will notice that it is gone"),

@@ -102,6 +102,7 @@ impl TestBell {
         if self.started {
             self.turn().await;
             let options = self.bell.options().clone();
+            let planned_until = self.now();
             self.stopping = true;
             self.let_handlers_end(options.shutdown_grace).await;
             self.engine.shared.inflight.stop_all(&Stop::Shutdown);
@@ -109,7 +110,7 @@ impl TestBell {
             self.slow.clear();
             self.let_handlers_end(options.cancel_grace).await;
             self.stopping = false;
-            let left = self.store.leave(self.engine.shared.instance).await;
+            let left = self.store.leave(self.engine.shared.instance, planned_until, self.now()).await;
             left.unwrap_or_else(|error| panic!("{error}"));
         }
         let abandoned = !self.engine.shared.inflight.is_empty();

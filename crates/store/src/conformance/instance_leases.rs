@@ -164,7 +164,7 @@ pub async fn a_heartbeat_notices_that_the_lease_of_another_instance_has_ended(fr
     assert!(!beat(&world, 2, "00:02").await.has_lapsed, "its own does not count, though it had ended");
     assert!(!beat(&world, 1, "00:02").await.has_lapsed, "it was renewed");
     assert!(beat(&world, 1, "00:03").await.has_lapsed);
-    world.store.leave(instance_id(2)).await.unwrap();
+    world.store.leave(instance_id(2), at("23:00"), at("23:00")).await.unwrap();
     assert!(!beat(&world, 1, "00:03:05").await.has_lapsed, "it has left");
 }
 
@@ -239,12 +239,12 @@ pub async fn an_instance_that_holds_runs_is_known_until_they_are_settled(fresh: 
     for number in [1, 2, 3] {
         beat(&world, number, "01:00:10").await;
     }
-    world.store.leave(instance_id(1)).await.unwrap();
+    world.store.leave(instance_id(1), at("23:00"), at("23:00")).await.unwrap();
     assert_eq!(world.store.remove_instances(at("02:00")).await.unwrap(), 1, "the third holds none");
     assert_eq!(known().await, 2);
     assert!(beat(&world, 4, "02:00").await.has_lapsed, "so that the others look for their runs");
     assert_eq!(reap(&world, at("02:00")).await, 3);
-    world.store.leave(instance_id(1)).await.unwrap();
+    world.store.leave(instance_id(1), at("23:00"), at("23:00")).await.unwrap();
     assert_eq!(world.store.remove_instances(at("02:00")).await.unwrap(), 1);
     assert_eq!(known().await, 1);
 }

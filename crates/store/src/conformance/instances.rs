@@ -92,8 +92,8 @@ pub async fn an_instance_that_leaves_is_forgotten(fresh: Fresh) {
     for number in [1, 2] {
         world.store.heartbeat(&instance(number, at("01:00")), None, false).await.unwrap();
     }
-    world.store.leave(instance_id(1)).await.unwrap();
-    world.store.leave(instance_id(1)).await.unwrap();
+    world.store.leave(instance_id(1), at("23:00"), at("23:00")).await.unwrap();
+    world.store.leave(instance_id(1), at("23:00"), at("23:00")).await.unwrap();
     let ids: Vec<_> = world.store.list_instances().await.unwrap().iter().map(|one| one.id).collect();
     assert_eq!(ids, [instance_id(2)], "and only that one");
 }

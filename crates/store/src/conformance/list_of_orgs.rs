@@ -118,6 +118,7 @@ macro_rules! conformance_cases_of_orgs {
                 the_last_heartbeat_of_an_instance_outlives_it,
                 late_slots_are_those_that_got_their_outcome_after_the_absence,
                 late_slots_have_the_reasons_of_an_outage_only,
+                a_gap_belongs_to_the_absence_that_it_reaches_into,
                 gaps_are_counted_by_reason,
                 gaps_are_found_by_label,
                 runs_are_found_by_label,

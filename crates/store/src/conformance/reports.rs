@@ -1,6 +1,6 @@
 //! Reports over all jobs: absences, late slots, counted gaps, fires of orgs, backfills.
 
-use everbell_core::outage::{Absence, LateOutcome, LateSlots};
+use everbell_core::outage::{Absence, AbsenceGroup, LateOutcome, LateSlots};
 use everbell_core::plan::Plan;
 use everbell_core::store::{
     AuditEntry, Due, GapCount, GapFilter, Instance, NewToken, OrgFires, PageRequest, PlanDue, PruneBefore, RunFilter,
@@ -15,6 +15,17 @@ use super::world::{World, failure, success, targets};
 
 fn absence(from: &str, until: &str) -> Absence {
     Absence { from: at(from), until: at(until) }
+}
+
+/// The late slots of absences that touch or overlap.
+async fn late_slots(world: &World, absences: &[Absence]) -> Vec<LateSlots> {
+    let groups = AbsenceGroup::of(absences.to_vec());
+    let [group] = &groups[..] else { panic!("{groups:?}") };
+    let mut late = Vec::new();
+    for range in &group.ranges {
+        late.extend(world.store.late_slots(range).await.unwrap());
+    }
+    late
 }
 
 /// Writes gaps to every job whose timer is due, at a time.
@@ -68,13 +79,21 @@ pub async fn the_last_heartbeat_of_an_instance_outlives_it(fresh: Fresh) {
     for one in [scheduler(1, "02:00"), scheduler(2, "01:00"), only_api] {
         world.store.heartbeat(&one, None, false).await.unwrap();
     }
-    world.store.leave(instance_id(3)).await.unwrap();
-    assert_eq!(world.store.last_departure().await.unwrap(), None, "it scheduled nothing");
+    let leave = async |number, planned_until: &str, now: &str| {
+        world.store.leave(instance_id(number), at(planned_until), at(now)).await.unwrap();
+        world.store.last_departure().await.unwrap()
+    };
+    assert_eq!(leave(3, "09:00", "09:00").await, None, "it scheduled nothing");
     for number in [1, 2, 2] {
-        world.store.leave(instance_id(number)).await.unwrap();
-        assert_eq!(world.store.last_departure().await.unwrap(), Some(at("02:00")), "the latest of them");
+        assert_eq!(leave(number, "09:00", "09:00").await, Some(at("02:00")), "the latest of them");
     }
     assert_eq!(world.store.list_instances().await.unwrap(), []);
+    for (number, heard) in [(4, "04:00"), (5, "20:00"), (6, "05:00")] {
+        world.store.heartbeat(&scheduler(number, heard), None, false).await.unwrap();
+    }
+    assert_eq!(leave(4, "03:50", "04:00:05").await, Some(at("03:50")), "it planned no more while its runs ended");
+    assert_eq!(leave(5, "20:00", "20:00").await, Some(at("20:00")), "its clock is wrong");
+    assert_eq!(leave(6, "05:00", "05:00").await, Some(at("05:00")), "a time in the future gives way");
 }
 
 pub async fn late_slots_are_those_that_got_their_outcome_after_the_absence(fresh: Fresh) {
@@ -84,7 +103,7 @@ pub async fn late_slots_are_those_that_got_their_outcome_after_the_absence(fresh
     world.run_due(&success(), at("01:00")).await;
     // Nothing happens from here on until the morning.
     world.store.plan_due(&PlanDue::new(at("06:10"), 100, &targets()), &core_plan).await.unwrap();
-    let late = world.store.late_slots(&absence("01:10", "06:10")).await.unwrap();
+    let late = late_slots(&world, &[absence("01:10", "06:10")]).await;
     let slots = |key: &str, outcome, slots, first: &str, last: &str| LateSlots {
         job_key: JobKey::new(key).unwrap(),
         outcome,
@@ -100,8 +119,8 @@ pub async fn late_slots_are_those_that_got_their_outcome_after_the_absence(fresh
             slots("hourly", LateOutcome::Ran, 1, "06:00", "06:00"),
         ]
     );
-    assert_eq!(world.store.late_slots(&absence("00:50", "01:50")).await.unwrap(), [], "it ran on time");
-    assert_eq!(world.store.late_slots(&absence("02:30", "03:30")).await.unwrap()[0].slots, 1, "one of five");
+    assert_eq!(late_slots(&world, &[absence("00:50", "01:50")]).await, [], "it ran on time");
+    assert_eq!(late_slots(&world, &[absence("02:30", "03:30")]).await[0].slots, 1, "one of five");
 }
 
 pub async fn late_slots_have_the_reasons_of_an_outage_only(fresh: Fresh) {
@@ -110,14 +129,32 @@ pub async fn late_slots_have_the_reasons_of_an_outage_only(fresh: Fresh) {
     world.create_for("acme", job("b", "0 * * * *")).await;
     let gaps: Vec<Gap> = GapReason::ALL.iter().map(|reason| gap("02:00", "03:00", 2, *reason)).collect();
     write(&world, &gaps, at("04:00")).await;
-    let late = world.store.late_slots(&absence("01:30", "03:30")).await.unwrap();
+    let late = late_slots(&world, &[absence("01:30", "03:30")]).await;
     let found: Vec<_> =
         late.iter().map(|slots| (slots.job_key.as_str(), slots.outcome.as_str(), slots.slots)).collect();
     let both = |key| [(key, "coalesced", 2), (key, "expired", 2), (key, "missed", 2)];
     assert_eq!(found, [both("a"), both("b")].concat());
-    assert_eq!(world.store.late_slots(&absence("02:30", "03:30")).await.unwrap(), [], "they begin before");
-    assert_eq!(world.store.late_slots(&absence("01:30", "02:00")).await.unwrap(), [], "they begin after");
-    assert_eq!(world.store.late_slots(&absence("01:59", "10:00")).await.unwrap(), [], "written while it lasted");
+    assert_eq!(late_slots(&world, &[absence("02:30", "03:30")]).await, [], "they begin before");
+    assert_eq!(late_slots(&world, &[absence("01:30", "02:00")]).await, [], "they begin after");
+    assert_eq!(late_slots(&world, &[absence("01:59", "10:00")]).await, [], "written while it lasted");
+}
+
+pub async fn a_gap_belongs_to_the_absence_that_it_reaches_into(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("dense", "* * * * *")).await;
+    let gap = |first, last, slots| gap(first, last, slots, GapReason::Missed);
+    // The instance planned no more, and sent heartbeats until 01:00; another gap began long before, or ended before.
+    let gaps = [gap("00:59", "01:09", 11), gap("00:30", "01:08", 38), gap("00:58:30", "00:59:30", 2)];
+    write(&world, &gaps, at("01:10")).await;
+    let late = late_slots(&world, &[absence("01:00", "01:10")]).await;
+    assert_eq!(late.iter().map(|late| late.slots).collect::<Vec<_>>(), [11], "{late:?}");
+    // Two instances began and ended, one after the other; nothing is lost between them, and nothing counts twice.
+    let two = [absence("01:00", "01:04"), absence("01:04", "01:10")];
+    let late = late_slots(&world, &two).await;
+    assert_eq!(late.iter().map(|late| late.slots).collect::<Vec<_>>(), [11], "{late:?}");
+    let three = [absence("01:00", "01:10"), absence("01:10", "01:30"), absence("01:05", "01:10")];
+    let late = late_slots(&world, &three).await;
+    assert_eq!(late.iter().map(|late| late.slots).collect::<Vec<_>>(), [11], "{late:?}");
 }
 
 pub async fn gaps_are_counted_by_reason(fresh: Fresh) {

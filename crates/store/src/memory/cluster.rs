@@ -105,13 +105,16 @@ impl ClusterStore for MemoryStore {
         })
     }
 
-    async fn leave(&self, id: InstanceId) -> StoreResult<()> {
+    async fn leave(&self, id: InstanceId, planned_until: Timestamp, now: Timestamp) -> StoreResult<()> {
         self.with(|state| {
             if !state.holds_runs(id)
                 && let Some(gone) = state.instances.remove(&id.as_uuid())
                 && gone.instance.roles.iter().any(|role| role == "scheduler")
             {
-                state.departed_at = state.departed_at.max(Some(gone.instance.heartbeat_at));
+                let last = gone.instance.heartbeat_at.min(micros(planned_until)).min(micros(now));
+                // One in the future is of a clock that was wrong.
+                let known = state.departed_at.filter(|at| *at <= micros(now));
+                state.departed_at = known.max(Some(last));
             }
             Ok(())
         })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use everbell_core::outage::{Absence, LateOutcome, LateSlots};
+use everbell_core::outage::{Absence, LateOutcome, LateRange, LateSlots};
 use everbell_core::store::{
     AuditEntry, GapCount, MAX_LATE_SLOTS, OrgFires, Page, PageRequest, ReportStore, StoreResult,
 };
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use super::MemoryStore;
 use super::pages::{self, Direction};
 use super::state::{State, micros};
-use crate::rows::reports::{check_absences, check_org_fires};
+use crate::rows::reports::{check_absences, check_org_fires, folded_until};
 
 #[async_trait]
 impl ReportStore for MemoryStore {
@@ -39,8 +39,8 @@ impl ReportStore for MemoryStore {
         })
     }
 
-    async fn late_slots(&self, absence: &Absence) -> StoreResult<Vec<LateSlots>> {
-        self.with(|state| Ok(state.late_slots(absence)))
+    async fn late_slots(&self, range: &LateRange) -> StoreResult<Vec<LateSlots>> {
+        self.with(|state| Ok(state.late_slots(range)))
     }
 
     async fn count_gaps(&self, from: Timestamp, to: Timestamp) -> StoreResult<Vec<GapCount>> {
@@ -103,10 +103,10 @@ impl State {
         self.absences.retain(|from, _| !old.contains(from));
     }
 
-    fn late_slots(&self, absence: &Absence) -> Vec<LateSlots> {
-        let (first, end, decided) = (absence.slots_from(), absence.until, micros(absence.decided_from()));
-        let is_inside = |at: Timestamp| first <= at && at < end;
-        let gaps = self.gaps.values().filter(|stored| stored.created_at >= decided).filter_map(|stored| {
+    fn late_slots(&self, range: &LateRange) -> Vec<LateSlots> {
+        let decided = micros(range.decided_from)..micros(range.decided_until);
+        let folded_until = folded_until(range);
+        let gaps = self.gaps.values().filter(|stored| decided.contains(&stored.created_at)).filter_map(|stored| {
             let outcome = match stored.gap.reason {
                 GapReason::Missed => LateOutcome::Missed,
                 GapReason::Coalesced => LateOutcome::Coalesced,
@@ -114,18 +114,16 @@ impl State {
                 _ => return None,
             };
             let gap = &stored.gap;
-            is_inside(gap.first_slot_at).then_some((
-                stored.owner.0,
-                outcome,
-                gap.slots,
-                gap.first_slot_at,
-                gap.last_slot_at,
-            ))
+            let begins = range.gaps_from <= gap.first_slot_at && gap.first_slot_at < range.until;
+            let reaches = begins && gap.last_slot_at >= range.slots_from;
+            reaches.then_some((stored.owner.0, outcome, gap.slots, gap.first_slot_at, gap.last_slot_at))
         });
         let runs = self.active.values().map(|active| &active.run).chain(self.ended.values());
-        let runs = runs.filter(|run| run.created_at >= decided).filter_map(|run: &Run| {
-            let slot = run.slot_at.filter(|slot| is_inside(*slot))?;
+        let runs = runs.filter(|run| decided.contains(&run.created_at)).filter_map(|run: &Run| {
+            let end = if run.folded > 0 { folded_until } else { range.until };
+            let slot = run.slot_at.filter(|slot| range.slots_from <= *slot && *slot < end)?;
             let outcome = match (&run.trigger, run.status) {
+                (Trigger::Backfill(_), RunStatus::Canceled) => return None,
                 (Trigger::Backfill(_), _) => LateOutcome::Backfilled,
                 (_, RunStatus::Skipped) => LateOutcome::Skipped,
                 _ => LateOutcome::Ran,

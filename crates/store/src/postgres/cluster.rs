@@ -83,8 +83,11 @@ impl ClusterStore for PostgresStore {
         Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
     }
 
-    async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
-        let query = sqlx::query(include_str!("sql/leave.sql")).bind(instance.as_uuid());
+    async fn leave(&self, instance: InstanceId, planned_until: Timestamp, now: Timestamp) -> StoreResult<()> {
+        let query = sqlx::query(include_str!("sql/leave.sql"))
+            .bind(instance.as_uuid())
+            .bind(Micros::from(planned_until.min(now)))
+            .bind(Micros::from(now));
         self.alone("leaving", query.execute_on(&self.loops)).await.map(drop)
     }
 

@@ -1,13 +1,22 @@
 //! Rows about all jobs together: absences of instances, late slots, counted gaps, fires of orgs.
 
-use everbell_core::outage::{Absence, LateOutcome, LateSlots};
+use everbell_core::outage::{Absence, LateOutcome, LateRange, LateSlots};
 use everbell_core::store::{GapCount, MAX_ABSENCES, MAX_ORG_FIRES, OrgFires, StoreResult};
 use everbell_core::{GapReason, Invalid, JobId, JobKey, OrgId};
+use jiff::{SignedDuration, Timestamp};
 use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::{corrupt, count, word};
 use crate::micros::Micros;
+
+/// How much later than the absence the slot of a run may be that slots of the absence were folded into.
+const FOLDED_WITHIN: SignedDuration = SignedDuration::from_mins(1);
+
+/// Returns the end of the slots of runs that slots of the range were folded into, exclusive.
+pub(crate) fn folded_until(range: &LateRange) -> Timestamp {
+    range.until.checked_add(FOLDED_WITHIN).unwrap_or(range.until)
+}
 
 /// A row of `absences`.
 #[derive(Clone, Copy, Debug, FromRow)]

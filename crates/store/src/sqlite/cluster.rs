@@ -109,11 +109,13 @@ impl ClusterStore for SqliteStore {
         Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
     }
 
-    async fn leave(&self, instance: InstanceId) -> StoreResult<()> {
+    async fn leave(&self, instance: InstanceId, planned_until: Timestamp, now: Timestamp) -> StoreResult<()> {
         let id = instance.as_uuid();
         let mut held = self.writer("leaving").await?;
         let mut tx = held.begin().await?;
-        tx.run(sqlx::query(include_str!("sql/note_departure.sql")).bind(id)).await?;
+        let departure = sqlx::query(include_str!("sql/note_departure.sql"));
+        let departure = departure.bind(id).bind(Micros::from(planned_until.min(now))).bind(Micros::from(now));
+        tx.run(departure).await?;
         tx.run(sqlx::query(include_str!("sql/leave.sql")).bind(id)).await?;
         tx.commit().await
     }

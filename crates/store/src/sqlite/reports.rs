@@ -1,7 +1,7 @@
 //! Reports over all jobs, and absences of instances.
 
 use async_trait::async_trait;
-use everbell_core::outage::{Absence, LateSlots};
+use everbell_core::outage::{Absence, LateRange, LateSlots};
 use everbell_core::store::{
     AuditEntry, Cursor, GapCount, MAX_LATE_SLOTS, OrgFires, Page, PageRequest, ReportStore, StoreResult,
 };
@@ -12,8 +12,8 @@ use uuid::Uuid;
 use super::{SqliteStore, batch};
 use crate::micros::Micros;
 use crate::rows::reports::{
-    AbsenceColumns, GapCountColumns, LateSlotsColumns, OrgFiresColumns, check_absences, check_org_fires, gap_counts,
-    job_key,
+    AbsenceColumns, GapCountColumns, LateSlotsColumns, OrgFiresColumns, check_absences, check_org_fires, folded_until,
+    gap_counts, job_key,
 };
 use crate::rows::{AuditColumns, check_limit, cursor_time, page_of, readable};
 
@@ -42,15 +42,18 @@ impl ReportStore for SqliteStore {
         Ok(rows.into_iter().map(AbsenceColumns::read).collect())
     }
 
-    async fn late_slots(&self, absence: &Absence) -> StoreResult<Vec<LateSlots>> {
-        let (first, end) = (absence.slots_from(), absence.until);
+    async fn late_slots(&self, range: &LateRange) -> StoreResult<Vec<LateSlots>> {
+        let folded_until = folded_until(range);
         let query = sqlx::query(include_str!("sql/late_slots.sql"))
-            .bind(Micros::from(first))
-            .bind(Micros::from(end))
-            .bind(Micros::from(absence.decided_from()))
-            .bind(RunId::first_at(first).as_uuid())
-            .bind(RunId::first_from(end).as_uuid())
-            .bind(MAX_LATE_SLOTS);
+            .bind(Micros::from(range.slots_from))
+            .bind(Micros::from(range.until))
+            .bind(Micros::from(range.decided_from))
+            .bind(RunId::first_at(range.slots_from).as_uuid())
+            .bind(RunId::first_from(folded_until).as_uuid())
+            .bind(MAX_LATE_SLOTS)
+            .bind(Micros::from(range.gaps_from))
+            .bind(Micros::from(range.decided_until))
+            .bind(Micros::from(folded_until));
         let mut held = self.reader("counting late slots").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<LateSlotsColumns> = tx.all(query).await?;

@@ -142,7 +142,7 @@ async fn beside_an_instance_of_an_older_release_every_heartbeat_extends_the_leas
     for beat in 1..=3 {
         assert_eq!(calls_of_a_beat(&mut lab, &counting, 5 * beat).await, 2, "beat {beat}");
     }
-    lab.store.leave(old.id).await.unwrap();
+    lab.store.leave(old.id, at("01:01"), at("01:01")).await.unwrap();
     assert_eq!(calls_of_a_beat(&mut lab, &counting, 20).await, 1, "it has left");
 }
 
