@@ -56,5 +56,5 @@ fn rect(markup: &mut Markup, input: &Timeline<'_>, hatch: &Hatch, (top, height):
 
 /// The outages, for those who do not see the picture.
 pub(super) fn in_words(input: &Timeline<'_>) -> String {
-    shown(input, input.outages).map(|outage| format!(" {}", outage.title)).collect()
+    shown(input, input.outages).flat_map(|outage| [" ", outage.title.as_str()]).collect()
 }
