@@ -305,7 +305,11 @@ fn read_value(row: &SqliteRow, at: usize, kind: Kind) -> sqlx::Result<Value> {
         Ok(row.try_get::<Option<T>, usize>(at)?.map_or(Value::Null, value))
     }
     match kind {
-        Kind::Text | Kind::TextOrEmpty | Kind::TimeText => get::<String>(row, at, Value::Text),
+        Kind::Text | Kind::TimeText => get::<String>(row, at, Value::Text),
+        Kind::TextOrEmpty => {
+            let text: Option<String> = row.try_get(at)?;
+            Ok(text.filter(|text| !text.is_empty()).map_or(Value::Null, Value::Text))
+        }
         Kind::Uuid => get::<Uuid>(row, at, Value::Uuid),
         Kind::Bytes => get::<Vec<u8>>(row, at, Value::Bytes),
         Kind::Bool => get::<i64>(row, at, |value| Value::Bool(value != 0)),

@@ -41,7 +41,8 @@ pub(crate) struct CopyArgs {
     to: String,
     /// Copy only runs, gaps, audit entries and other history of this time, such as `90d`; default: all of it.
     ///
-    /// The last run of each job and active runs are always copied.
+    /// The last run of each job and active runs are always copied, but of jobs for each org only those that are young enough.
+    /// Choose a time longer than each `within` of `dependsOn`: older successes count no more in the target.
     #[arg(long, value_name = "DURATION")]
     history: Option<String>,
     /// Count the rows and copy nothing, also while a server runs.
