@@ -119,7 +119,7 @@ mod tests {
         };
         let absence = Absence { from: at(0), until: at(100) };
         let of = |late: &[LateSlots]| summary(&Outage::new(absence, late));
-        let (once, none) = (slots("once", LateOutcome::Coalesced, 8), slots("none", LateOutcome::Missed, 1));
+        let (once, none) = (slots("once", LateOutcome::Ran, 8), slots("none", LateOutcome::Missed, 1));
         assert_eq!(of(std::slice::from_ref(&once)), "1 job missed 8 slots; it caught up.");
         assert_eq!(of(std::slice::from_ref(&none)), "1 job missed 1 slot; none caught up.");
         assert_eq!(of(&[once.clone(), none.clone()]), "2 jobs missed 9 slots; 1 caught up.");
