@@ -106,7 +106,7 @@ fn report(session: &mut Session<'_>, reruns: &wire::Reruns) -> Result<(), CliErr
             }
             (RerunOutcome::Skipped, _) => session.detail(&format!("{} of {job}: skipped, {detail}", item.run_id))?,
             (RerunOutcome::AlreadyRerun, _) => {
-                session.detail(&format!("{} of {job}: left out, {detail}", item.run_id))?
+                session.detail(&format!("{} of {job}: left out, {detail}", item.run_id))?;
             }
             (_, Some(new)) => session.detail(&format!("{} of {job}: run {new}", item.run_id))?,
             (_, None) => session.detail(&format!("{} of {job}, {}", item.run_id, item.scheduled_at))?,

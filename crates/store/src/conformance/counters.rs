@@ -107,9 +107,9 @@ pub async fn counters_of_one_job_and_of_some_hours_are_read(fresh: Fresh) {
     let one = world.store.read_counters(from, at("05:00"), Some(&busy)).await.unwrap();
     assert_eq!(one, world.store.count_ended_runs(from, at("05:00"), Some(&busy)).await.unwrap());
     assert_eq!(one.iter().map(|(of, counters)| (of.clone(), counters.runs())).collect::<Vec<_>>(), [(key("busy"), 3)]);
-    let once = JobKey::new("once-1").unwrap();
-    assert_eq!(world.store.read_counters(from, to, Some(&once)).await.unwrap(), [], "counted by target");
-    assert_eq!(world.store.count_ended_runs(from, to, Some(&once)).await.unwrap(), []);
+    let single = JobKey::new("single-1").unwrap();
+    assert_eq!(world.store.read_counters(from, to, Some(&single)).await.unwrap(), [], "counted by target");
+    assert_eq!(world.store.count_ended_runs(from, to, Some(&single)).await.unwrap(), []);
 }
 
 pub async fn an_hour_is_counted_by_one_and_again_with_the_same_result(fresh: Fresh) {
@@ -228,7 +228,9 @@ pub async fn every_store_has_the_same_buckets(fresh: Fresh) {
     let counted = live(&world).await;
     assert_eq!(counted, naive(&world, &[]).await);
     let mut all = RunCounters::default();
-    counted.values().for_each(|counters| all.merge(counters));
+    for counters in counted.values() {
+        all.merge(counters);
+    }
     let expected: Vec<(u8, u64)> =
         (0..=91).map(|place| (place, if place == 0 || place == 91 { 1 } else { 2 })).collect();
     assert_eq!(all.took.places().collect::<Vec<_>>(), expected);

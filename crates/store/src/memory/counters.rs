@@ -81,7 +81,9 @@ impl CounterStore for MemoryStore {
             let StoredCounters { hours, counted } = &mut state.counters;
             let old = hours.keys().take_while(|(hour, _)| *hour < before).take(limit as usize);
             let old: Vec<_> = old.cloned().collect();
-            old.iter().for_each(|key| drop(hours.remove(key)));
+            for key in &old {
+                hours.remove(key);
+            }
             counted.retain(|hour, _| *hour >= before);
             Ok(old.len() as u64)
         })
