@@ -122,14 +122,17 @@ fn push_hash(page: &mut String, hash: &str) {
     page.push('"');
 }
 
-/// A hash of what people see, without what counts on by itself and without keys that are used once.
+/// A hash of what people see, without what counts on by itself, keys that are used once and CSRF tokens.
 fn hash(html: &str) -> String {
     let mut hash = Sha256::new();
     let mut rest = html;
     loop {
         let away = rest.find("<span class=\"away\"").map(|at| (at, '>', '<'));
         let once = rest.find("name=\"once\" value=\"").map(|at| (at + "name=\"once\" value=".len(), '"', '"'));
-        let Some((at, open, close)) = [away, once].into_iter().flatten().min_by_key(|(at, ..)| *at) else { break };
+        let csrf = rest.find("name=\"csrf\" value=\"").map(|at| (at + "name=\"csrf\" value=".len(), '"', '"'));
+        let Some((at, open, close)) = [away, once, csrf].into_iter().flatten().min_by_key(|(at, ..)| *at) else {
+            break;
+        };
         let Some(begin) = rest[at..].find(open).map(|begin| at + begin + 1) else { break };
         let Some(end) = rest[begin..].find(close).map(|end| begin + end) else { break };
         hash.update(&rest[..begin]);
@@ -180,6 +183,9 @@ mod tests {
         assert!(!same.contains("data-region") && same.contains("value=\"token\""), "{same}");
         let later = changed(&PAGE.replace("3m ago", "4m ago"), &have);
         assert!(!later.contains("data-region"), "counting is not a change: {later}");
+        let form = PAGE.replace("3 jobs", "<input name=\"csrf\" value=\"token\">3 jobs");
+        let masked = changed(&form.replace("token", "another"), &hashes(&stamp(&form)));
+        assert!(!masked.contains("data-region"), "a token that is masked anew is not a change: {masked}");
         let edited = changed(&PAGE.replace("two", "deux"), &have);
         assert!(edited.contains("id=\"jobs\"") && !edited.contains("id=\"nav\""), "{edited}");
         assert!(edited.contains("deux") && !edited.contains("one") && edited.contains("data-row=\"a\""), "{edited}");

@@ -11,7 +11,7 @@ use everbell_core::storable_text;
 use everbell_core::store::{MAX_SESSION_AGE, NewSession};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::markup::url_part;
@@ -25,6 +25,14 @@ const SESSION_COOKIE_SECS: u32 = MAX_SESSION_AGE.as_secs() as u32;
 const MAX_USER_AGENT_CHARS: usize = 200;
 /// Display preferences are kept for a year.
 const CHOICE_COOKIE_SECS: u32 = 365 * 24 * 3_600;
+
+/// The length of what ties a form to its session.
+const CSRF_BYTES: usize = 32;
+
+/// Bytes under a pad, or, under the same pad again, as they were.
+fn masked(bytes: [u8; CSRF_BYTES], pad: [u8; CSRF_BYTES]) -> [u8; CSRF_BYTES] {
+    std::array::from_fn(|at| bytes[at] ^ pad[at])
+}
 
 /// The cookies of a request, and how to answer with others.
 ///
@@ -154,20 +162,28 @@ impl Session {
         })
     }
 
-    /// Returns the token that every form of this session sends back.
+    /// Returns a token that every form of this session sends back. It is another one each time, so that the length of a
+    /// compressed page tells nothing about it: a random pad, and what belongs to the session under that pad.
     pub(crate) fn csrf_token(&self) -> String {
-        // Any length is a key.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(self.secret.reveal().as_bytes()) else {
-            return String::new();
-        };
-        mac.update(b"form");
-        URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes())
+        // Some bits of a random UUID are fixed; those of a hash of two are not.
+        let random = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(uuid::Uuid::into_bytes).concat();
+        let pad: [u8; CSRF_BYTES] = Sha256::digest(random).into();
+        let Some(own) = self.csrf_bytes() else { return String::new() };
+        URL_SAFE_NO_PAD.encode([pad, masked(own, pad)].concat())
     }
 
     /// Whether a form was rendered for this session.
     pub(crate) fn verify_csrf(&self, given: &str) -> bool {
-        let own = self.csrf_token();
-        !own.is_empty() && bool::from(own.as_bytes().ct_eq(given.as_bytes()))
+        let given = URL_SAFE_NO_PAD.decode(given).unwrap_or_default();
+        let (Some(own), Some((pad, rest))) = (self.csrf_bytes(), given.split_first_chunk()) else { return false };
+        bool::from(masked(own, *pad).as_slice().ct_eq(rest))
+    }
+
+    fn csrf_bytes(&self) -> Option<[u8; CSRF_BYTES]> {
+        // Any length is a key.
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.reveal().as_bytes()).ok()?;
+        mac.update(b"form");
+        Some(mac.finalize().into_bytes().into())
     }
 }
 
@@ -192,7 +208,7 @@ mod tests {
         assert!(!set.contains("Secure"), "{set}");
         let line = set.split(';').next().unwrap();
         let back = Session::from_cookies(&cookies("localhost:7070", &format!("a=b; {line}; c=d"))).unwrap();
-        assert_eq!((back.value(), back.csrf_token()), (session.value(), session.csrf_token()));
+        assert_eq!(back.value(), session.value());
         assert!(
             back.verify_csrf(&session.csrf_token())
                 && !back.verify_csrf(&Session::new().csrf_token())
@@ -202,6 +218,22 @@ mod tests {
         assert!(Session::from_cookies(&cookies("localhost:7071", line)).is_none());
         let secure = cookies("proxied.example", "").set(Cookie::Flash, "a b;c");
         assert!(secure.starts_with("__Host-everbell-flash=") && secure.ends_with("; Secure"), "{secure}");
+    }
+
+    #[test]
+    fn a_csrf_token_is_another_one_each_time() {
+        let session = Session::new();
+        let tokens = [session.csrf_token(), session.csrf_token()];
+        assert_ne!(tokens[0], tokens[1]);
+        assert!(tokens.iter().all(|token| session.verify_csrf(token)));
+        let bytes = URL_SAFE_NO_PAD.decode(&tokens[0]).unwrap();
+        for at in 0..bytes.len() {
+            let mut forged = bytes.clone();
+            forged[at] ^= 1;
+            assert!(!session.verify_csrf(&URL_SAFE_NO_PAD.encode(forged)), "{at}");
+            assert!(!session.verify_csrf(&URL_SAFE_NO_PAD.encode(&bytes[..at])), "{at}");
+        }
+        assert!(!session.verify_csrf(&URL_SAFE_NO_PAD.encode([bytes, vec![0]].concat())));
     }
 
     #[test]

@@ -107,7 +107,7 @@ pub async fn counters_of_one_job_and_of_some_hours_are_read(fresh: Fresh) {
     let one = world.store.read_counters(from, at("05:00"), Some(&busy)).await.unwrap();
     assert_eq!(one, world.store.count_ended_runs(from, at("05:00"), Some(&busy)).await.unwrap());
     assert_eq!(one.iter().map(|(of, counters)| (of.clone(), counters.runs())).collect::<Vec<_>>(), [(key("busy"), 3)]);
-    let single = JobKey::new("single-1").unwrap();
+    let single = JobKey::new("once-1").unwrap();
     assert_eq!(world.store.read_counters(from, to, Some(&single)).await.unwrap(), [], "counted by target");
     assert_eq!(world.store.count_ended_runs(from, to, Some(&single)).await.unwrap(), []);
 }

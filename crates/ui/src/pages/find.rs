@@ -1,7 +1,8 @@
 //! Finds jobs, runs, orgs, pages and actions by a few letters. Scripts show it as a palette over any page.
 
 use askama::Template;
-use everbell::{JobFilter, JobStatus};
+use everbell::{JobFilter, JobRow, JobStatus};
+use everbell_core::JobKey;
 use everbell_core::store::{OrgFilter, PageRequest};
 
 use crate::badge::run_words;
@@ -121,9 +122,10 @@ async fn jobs(request: &UiRequest, text: &str) -> Result<Vec<(String, String)>, 
         ..JobFilter::default()
     };
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_JOBS, after: None }).await?;
-    let mut found: Vec<(String, String)> = page
-        .items
+    let exact = exact(request, text, &page.items).await?;
+    let mut found: Vec<(String, String)> = exact
         .iter()
+        .chain(&page.items)
         .map(|row| {
             let definition = &row.job.definition;
             let paused = if row.job.state.status == JobStatus::Paused { "paused · " } else { "" };
@@ -131,8 +133,20 @@ async fn jobs(request: &UiRequest, text: &str) -> Result<Vec<(String, String)>, 
             (definition.key.to_string(), format!("{paused}{schedule}"))
         })
         .collect();
-    found.sort_by_key(|(key, _)| !key.to_lowercase().starts_with(&text.to_lowercase()));
+    let wanted = text.to_lowercase();
+    found.sort_by_key(|(key, _)| (key != text, !key.to_lowercase().starts_with(&wanted)));
+    found.truncate(MAX_JOBS as usize);
     Ok(found)
+}
+
+/// The job with exactly this key, if it is not among the first that contain the text.
+async fn exact(request: &UiRequest, text: &str, found: &[JobRow]) -> Result<Option<JobRow>, Problem> {
+    let Some(key) = JobKey::new(text).ok().filter(|key| found.iter().all(|row| row.job.definition.key != *key)) else {
+        return Ok(None);
+    };
+    let filter =
+        JobFilter { key: Some(key), status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
+    Ok(request.jobs().list(&filter, &PageRequest { limit: 1, after: None }).await?.items.pop())
 }
 
 /// Actions on the first jobs that were found.

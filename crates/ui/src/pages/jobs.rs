@@ -41,6 +41,8 @@ struct JobsPage {
     /// Where all that match are paused or resumed.
     matching: Links,
     sort: &'static str,
+    /// Whether versions that an edit replaced are listed, so that a key does not name a row.
+    versions: bool,
     /// Whether there was never a job.
     none_yet: bool,
     rows: Vec<Row>,
@@ -206,6 +208,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let mut filter = filter(&api_request, &form)?;
     // Versions that an edit replaced belong to the page of their job.
     filter.latest = filter.key.is_none() && filter.status.contains(&JobStatus::Retired);
+    let versions = filter.key.is_some() && filter.status.contains(&JobStatus::Retired);
     let sort = match filter.sort {
         JobSort::Key => "jobKey",
         JobSort::NextRunAt => "nextRunAt",
@@ -245,6 +248,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         no_make: request.barred(Role::Admin),
         links,
         sort,
+        versions,
         first,
         next,
     };

@@ -59,3 +59,15 @@ fn a_palette_is_used_by_keys_alone() {
     browser.see("These runs will not happen");
     browser.finish();
 }
+
+#[test]
+fn the_very_key_comes_first_among_many() {
+    let server = Server::start();
+    for number in 0..9 {
+        server.job(&format!("a-sync-{number}"), &json!({}));
+    }
+    server.job("sync", &json!({}));
+    let page = Visitor::admin(&server).page("/find?q=sync");
+    let first = page.split("data-found ").nth(1).unwrap();
+    assert!(first.starts_with("href=\"/jobs/sync\""), "{first}");
+}

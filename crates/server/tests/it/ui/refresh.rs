@@ -137,3 +137,38 @@ fn the_bulk_bar_is_there_only_when_something_is_selected() {
     browser.not_see("Pause selected…");
     browser.finish();
 }
+
+#[test]
+fn a_table_that_cannot_tell_of_a_new_order_is_not_held() {
+    let server = Server::start();
+    server.job("often", &json!({}));
+    run_now(&server, "often", "succeeded");
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/runs"));
+    browser.see("Live");
+    browser.press("j");
+    browser.until("return document.activeElement.closest('[data-row]') !== null");
+    server.job("another", &json!({}));
+    server.post("/jobs/key:another/run-now", &json!({})).expect(202);
+    browser.see("another");
+    browser.see_count("[data-row]", 2);
+    browser.finish();
+}
+
+#[test]
+fn versions_of_a_job_are_rows_of_their_own() {
+    let server = Server::start();
+    server.job("often", &json!({}));
+    for description in ["second", "third"] {
+        server.patch("/jobs/key:often", &json!({ "description": description })).expect(200);
+    }
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/jobs?jobKey=often&status=retired"));
+    browser.see_count("[data-row]", 2);
+    browser.see("Live");
+    server.patch("/jobs/key:often", &json!({ "description": "fourth" })).expect(200);
+    browser.see_count("[data-row]", 3);
+    let texts = "return [...document.querySelectorAll('[data-row]')].map(row => row.textContent.match(/v\\d/)[0]).sort().join(' ')";
+    assert_eq!(browser.execute(texts, &json!([])), json!("v1 v2 v3"));
+    browser.finish();
+}

@@ -18,10 +18,11 @@ const isBusy = (region) => {
 const atEnd = (node) => node.hasAttribute("data-tail") && node.scrollHeight - node.scrollTop - node.clientHeight < 8;
 const tails = (root) => root.querySelectorAll("[data-tail]").forEach((node) => { node.scrollTop = node.scrollHeight; });
 
-// Nothing moves under the hand: while the pointer or the focus is in a table, its rows change in place.
-const isHeld = (table) => table.matches(":hover") || (table.contains(document.activeElement) && document.activeElement !== table);
+// Nothing moves under the hand: while the pointer or the focus is in a table, its rows change in place. Only a table that can
+// tell so, with a button that brings the new order, is held.
+const isHeld = (table) => table.querySelector("[data-reorder]") && (table.matches(":hover") || (table.contains(document.activeElement) && document.activeElement !== table));
 
-function swapRows(region, fresh, table) {
+function swapRows(table, fresh) {
   const rows = [...table.querySelectorAll("tr[data-row]")];
   const now = new Map([...fresh.querySelectorAll("tr[data-row]")].map((row, at) => [row.dataset.row, [row, at]]));
   let moved = 0;
@@ -36,8 +37,9 @@ function swapRows(region, fresh, table) {
     next.dispatchEvent(new CustomEvent("swapped", { bubbles: true }));
   });
   moved += now.size;
-  const button = region.querySelector("[data-reorder]");
-  if (button) { button.hidden = !moved; button.textContent = `${moved} moved · reorder`; }
+  const button = table.querySelector("[data-reorder]");
+  button.hidden = !moved;
+  button.textContent = `${moved} moved · reorder`;
 }
 
 // Replaces what differs. Focus stays on what has the same address or id.
@@ -45,11 +47,12 @@ function swap(page, all = false) {
   for (const region of document.querySelectorAll("[data-region]")) {
     const fresh = page.getElementById(region.id);
     if (!fresh || isBusy(region)) continue;
-    const table = region.querySelector("table[data-rows]");
-    if (!all && table && fresh.querySelector("tr[data-row]") && isHeld(table)) { swapRows(region, fresh, table); continue; }
+    const [table, later] = [region, fresh].map((node) => node.querySelector("table[data-rows]"));
+    if (!all && table && later && isHeld(table)) { swapRows(table, later); continue; }
     for (const row of fresh.querySelectorAll("tr[data-same]")) {
-      const own = region.querySelector(`tr[data-row="${CSS.escape(row.dataset.row)}"]`);
-      if (own) row.replaceWith(own.cloneNode(true)); else { delete row.dataset.hash; delete fresh.dataset.hash; }
+      // Rows of two tables, or two versions of a job, may share a name. What is the same has the same hash.
+      const own = region.querySelector(`tr[data-hash="${CSS.escape(row.dataset.hash)}"]`);
+      if (own) { own.classList.remove("gone"); row.replaceWith(own.cloneNode(true)); } else { delete row.dataset.hash; delete fresh.dataset.hash; }
     }
     const held = region.contains(document.activeElement) ? document.activeElement : null;
     const name = held && (held.id ? `#${CSS.escape(held.id)}` : held.getAttribute("href") ? `[href="${CSS.escape(held.getAttribute("href"))}"]` : null);

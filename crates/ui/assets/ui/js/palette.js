@@ -7,7 +7,7 @@ function openPalette() {
   box.innerHTML = `<input type="search" role="combobox" aria-label="Search everything" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" placeholder="Job, run id, org, page or action" maxlength="200" autocomplete="off" spellcheck="false"><div id="palette-list" role="listbox" aria-label="Results"></div>`;
   const [field, list] = box.children;
   const links = new Map();
-  let at = 0, asked = null, waiting = null;
+  let at = 0, asked = null, waiting = null, shown = null;
   const options = () => [...list.querySelectorAll("[role=option]")];
   const mark = (to) => {
     const all = options();
@@ -18,8 +18,9 @@ function openPalette() {
   const find = async () => {
     asked?.abort();
     asked = new AbortController();
+    const text = field.value;
     try {
-      const answer = await fetch(`${PREFIX}/find?q=${encodeURIComponent(field.value)}`, { headers: { "x-everbell": "palette" }, signal: asked.signal });
+      const answer = await fetch(`${PREFIX}/find?q=${encodeURIComponent(text)}`, { headers: { "x-everbell": "palette" }, signal: asked.signal });
       if (answer.status === 401) { box.close(); return showSessionEnded(); }
       const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("found");
       if (!found) return;
@@ -38,14 +39,21 @@ function openPalette() {
         list.append(node);
       }
       mark(0);
+      shown = text;
     } catch (error) { if (error.name !== "AbortError") list.textContent = "The server does not answer."; }
   };
   const go = (option) => { const link = links.get(option); if (link) { document.body.append(link); box.close(); link.click(); link.remove(); } };
+  // What is listed may belong to an earlier text: then Enter opens the first that is found for this one.
+  const enter = async () => {
+    const text = field.value;
+    if (shown !== text) { clearTimeout(waiting); await find(); }
+    if (box.open && shown === text && field.value === text) go(options()[at]);
+  };
   field.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(find, 120); });
   box.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) { event.preventDefault(); mark(at + step); }
-    if (event.key === "Enter") { event.preventDefault(); go(options()[at]); }
+    if (event.key === "Enter") { event.preventDefault(); enter(); }
   });
   box.addEventListener("click", (event) => {
     if (event.target === box) return box.close();

@@ -1,43 +1,101 @@
-//! Backfills of a job that are at work.
+//! Backfills of a job that are at work. They are found by their active runs, so finished ones cost nothing.
 
-use everbell::client::BackfillReport;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use everbell::{RunFilter, RunRecord, RunStatus};
+use everbell_core::store::{AuditEntry, PageRequest};
+use everbell_core::{Trigger, TriggerType};
+use serde_json::Value;
 
 use crate::pages::action::Subject;
 use crate::request::UiRequest;
 use everbell_http::problem::Problem;
 
+/// The most active runs that are read: as many as one backfill creates.
+const MAX_ACTIVE_RUNS: u32 = 1_000;
+/// How many audit entries are searched for the requests.
+const MAX_SEARCHED_ENTRIES: u32 = 200;
+/// The page does not wait longer for a banner.
+const MAX_WAIT: Duration = Duration::from_secs(2);
+
 /// A backfill that is not done.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ActiveBackfill {
     pub(super) id: String,
-    pub(super) done: u64,
+    /// How many runs are pending or running.
     pub(super) left: u64,
-    pub(super) all: u64,
+    /// Whether more runs are left than were read.
+    pub(super) more: bool,
+    /// How many runs have ended, and how many there are, if the request is found.
+    pub(super) progress: Option<(u64, u64)>,
     /// Whether runs are left that have not started.
     pub(super) can_stop: bool,
 }
 
-/// Loads the backfills that are not done; none if the role may not read runs.
-pub(super) async fn active(request: &UiRequest, subject: &Subject) -> Result<Vec<ActiveBackfill>, Problem> {
+/// Loads the backfills that are not done; none if the role may not read runs, or if they cannot be read soon.
+pub(super) async fn active(request: &UiRequest, subject: &Subject) -> Vec<ActiveBackfill> {
     if !request.may_read_runs() {
+        return Vec::new();
+    }
+    match tokio::time::timeout(MAX_WAIT, load(request, subject)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(problem)) => {
+            tracing::warn!(job = %subject.key, ?problem, "a page could not read the active backfills");
+            Vec::new()
+        }
+        Err(_) => {
+            tracing::warn!(job = %subject.key, "reading the active backfills took too long for a page");
+            Vec::new()
+        }
+    }
+}
+
+async fn load(request: &UiRequest, subject: &Subject) -> Result<Vec<ActiveBackfill>, Problem> {
+    let filter = RunFilter {
+        job_key: Some(subject.row.job.definition.key.clone()),
+        status: vec![RunStatus::Pending, RunStatus::Running],
+        trigger: Some(TriggerType::Manual),
+        ..RunFilter::default()
+    };
+    let runs = request.runs().list(&filter, &PageRequest { limit: MAX_ACTIVE_RUNS, after: None }).await?;
+    if !runs.items.iter().any(|run| matches!(run.trigger, Trigger::Backfill(_))) {
         return Ok(Vec::new());
     }
-    let reports = request.jobs().backfills(subject.key.as_str()).await?;
-    Ok(reports.iter().filter_map(ActiveBackfill::new).collect())
+    let page = PageRequest { limit: MAX_SEARCHED_ENTRIES, after: None };
+    let entries = request.app.bell.store().list_audit(Some(&format!("job:{}", subject.key)), &page).await?;
+    Ok(grouped(&runs.items, runs.next.is_some(), &requested(&entries.items)))
+}
+
+/// How many runs each backfill created, by its id, as the audit entries say.
+fn requested(entries: &[AuditEntry]) -> BTreeMap<String, u64> {
+    let asked = entries.iter().filter(|entry| entry.action == "job.backfill").filter_map(|entry| {
+        let after: Value = serde_json::from_str(entry.after.as_ref()?.as_str()).ok()?;
+        // One for all orgs does not know how many runs it will create.
+        Some((after.get("backfillId")?.as_str()?.to_owned(), after.get("slots")?.as_u64()?))
+    });
+    asked.collect()
+}
+
+/// The backfills of these active runs, the newest first.
+fn grouped(runs: &[RunRecord], more: bool, requested: &BTreeMap<String, u64>) -> Vec<ActiveBackfill> {
+    let mut counts: BTreeMap<String, (u64, bool)> = BTreeMap::new();
+    for run in runs {
+        if let Trigger::Backfill(id) = &run.trigger {
+            let (left, can_stop) = counts.entry(id.to_string()).or_default();
+            *left += 1;
+            *can_stop |= run.status == RunStatus::Pending;
+        }
+    }
+    let shown =
+        |(id, (left, can_stop)): (String, (u64, bool))| ActiveBackfill::new(id, left, more, can_stop, requested);
+    counts.into_iter().rev().map(shown).collect()
 }
 
 impl ActiveBackfill {
-    fn new(report: &BackfillReport) -> Option<ActiveBackfill> {
-        let count = |status: &str| report.runs.get(status).copied().unwrap_or(0);
-        ActiveBackfill::from_counts(report.id.to_string(), count)
-    }
-
-    /// `None` if it is done.
-    fn from_counts(id: String, count: impl Fn(&str) -> u64) -> Option<ActiveBackfill> {
-        let waiting = count("pending");
-        let left = waiting + count("running");
-        let done = count("succeeded") + count("failed") + count("canceled") + count("skipped");
-        (left > 0).then(|| ActiveBackfill { id, done, left, all: done + left, can_stop: waiting > 0 })
+    fn new(id: String, left: u64, more: bool, can_stop: bool, requested: &BTreeMap<String, u64>) -> ActiveBackfill {
+        let all = requested.get(&id).copied().filter(|all| !more && *all >= left);
+        ActiveBackfill { progress: all.map(|all| (all - left, all)), id, left, more, can_stop }
     }
 }
 
@@ -46,14 +104,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backfill_is_active_while_runs_are_left() {
-        let of = |pairs: &'static [(&str, u64)]| {
-            let count = |status: &str| pairs.iter().find(|(own, _)| *own == status).map_or(0, |(_, count)| *count);
-            ActiveBackfill::from_counts("b".to_owned(), count)
-        };
-        assert_eq!(of(&[("succeeded", 3), ("failed", 1)]), None);
-        let active = of(&[("succeeded", 3), ("skipped", 1), ("running", 1), ("pending", 5)]).unwrap();
-        assert_eq!((active.done, active.left, active.all, active.can_stop), (4, 6, 10, true));
-        assert!(!of(&[("running", 1)]).unwrap().can_stop);
+    fn progress_is_shown_only_where_it_is_known() {
+        let requested = BTreeMap::from([("b".to_owned(), 10)]);
+        let of = |id: &str, left, more| ActiveBackfill::new(id.to_owned(), left, more, true, &requested).progress;
+        assert_eq!(of("b", 6, false), Some((4, 10)));
+        assert_eq!(of("b", 6, true), None, "more are left than were read");
+        assert_eq!(of("for all orgs", 6, false), None);
+        assert_eq!(of("b", 11, false), None, "nothing is negative");
     }
 }

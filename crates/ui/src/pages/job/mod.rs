@@ -116,7 +116,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         problems: problems?,
         history: history?.map(|data| data.draw(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::new(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
-        backfills: active?,
+        backfills: active,
         shows_utc: clock.zone(Some(&subject.zone)).name() != "UTC",
         upcoming: upcoming::fires(&subject, &clock, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use everbell::{JobRow, JobStatus};
+use everbell_core::alert::{self, Kind};
 use jiff::Timestamp;
 
 use super::attention::{FailureGroup, cause_key};
@@ -59,8 +60,21 @@ pub(super) fn causes(failing: &[JobRow], failures: &[FailureGroup], may_read_run
     causes
 }
 
-/// The failures of the day that no job still has.
-pub(super) fn recovered(failures: Vec<FailureGroup>, causes: &[Cause]) -> Vec<FailureGroup> {
+/// The open problems that no other line tells: of failing jobs the failures are told, of those that cannot fire the error.
+pub(super) fn untold<'a>(open: &'a [alert::Problem], causes: &[Cause], errored: &[JobRow]) -> Vec<&'a alert::Problem> {
+    let fails = |key: &str| causes.iter().any(|cause| cause.jobs.iter().any(|job| job == key));
+    let cannot_fire = |key: &str| errored.iter().any(|row| row.job.definition.key.as_str() == key);
+    let is_told = |problem: &alert::Problem| match problem.kind {
+        Kind::Failed | Kind::NoSuccess | Kind::AutoPaused => fails(problem.job.as_str()),
+        Kind::JobError => cannot_fire(problem.job.as_str()),
+        Kind::Missed => false,
+    };
+    open.iter().filter(|problem| !is_told(problem)).collect()
+}
+
+/// The failures of the day that no problem tells. Not all of them are over: one-time jobs have no next run, and another org
+/// may have succeeded.
+pub(super) fn others(failures: Vec<FailureGroup>, causes: &[Cause]) -> Vec<FailureGroup> {
     let is_open =
         |group: &FailureGroup| causes.iter().any(|cause| group.jobs.iter().any(|job| cause.jobs.contains(job)));
     failures.into_iter().filter(|group| !is_open(group)).collect()
@@ -70,16 +84,32 @@ pub(super) fn recovered(failures: Vec<FailureGroup>, causes: &[Cause]) -> Vec<Fa
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Health {
     /// How many problems there are.
-    pub(super) problems: usize,
-    pub(super) jobs: u64,
+    pub(super) problems: u64,
+    /// Whether there may be more.
+    pub(super) more: bool,
+    /// How many jobs there are; `None` if they could not be counted.
+    pub(super) jobs: Option<u64>,
     /// How many runs ended well and badly in the last day; unknown if the role may not read runs.
     pub(super) runs: Option<(u64, u64, u64)>,
 }
 
 impl Health {
+    /// Whether there is nothing to worry about, `None` if nobody knows.
+    pub(super) fn is_good(&self) -> Option<bool> {
+        match self.problems {
+            0 => self.jobs.filter(|_| !self.more).map(|_| true),
+            _ => Some(false),
+        }
+    }
+
+    /// `1 problem`, `10+ problems`.
+    pub(super) fn problems_text(&self) -> String {
+        if self.more { format!("{}+ problems", self.problems) } else { counted(self.problems, "problem") }
+    }
+
     /// `77 jobs, 1,159 runs in 24 h, 99.2 % ok`.
     pub(super) fn facts(&self) -> String {
-        let jobs = counted(self.jobs, "job");
+        let jobs = self.jobs.map_or_else(|| "jobs could not be counted".to_owned(), |jobs| counted(jobs, "job"));
         let Some((good, bad, all)) = self.runs else { return jobs };
         let runs = counted(all, "run");
         match percent(good, bad) {
@@ -125,11 +155,59 @@ mod tests {
 
     #[test]
     fn facts_name_jobs_runs_and_the_share_that_succeeded() {
-        let health = |runs| Health { problems: 0, jobs: 77, runs };
+        let health = |runs| Health { problems: 0, more: false, jobs: Some(77), runs };
         assert_eq!(health(Some((1_150, 9, 1_159))).facts(), "77 jobs, 1,159 runs in 24 h, 99.2 % ok");
         assert_eq!(health(Some((0, 0, 1))).facts(), "77 jobs, 1 run in 24 h");
         assert_eq!(health(None).facts(), "77 jobs");
         assert_eq!(counted(1_234_567, "run"), "1,234,567 runs");
+    }
+
+    #[test]
+    fn nothing_is_called_well_that_could_not_be_counted() {
+        let health = |problems, more, jobs| Health { problems, more, jobs, runs: None };
+        assert_eq!(health(0, false, Some(3)).is_good(), Some(true));
+        assert_eq!((health(0, false, None).is_good(), health(0, true, Some(3)).is_good()), (None, None));
+        assert_eq!(health(0, false, None).facts(), "jobs could not be counted");
+        assert_eq!(health(1, false, None).is_good(), Some(false));
+        let texts = [(1, false), (1_200, false), (10, true)].map(|(all, more)| health(all, more, None).problems_text());
+        assert_eq!(texts, ["1 problem", "1,200 problems", "10+ problems"]);
+    }
+
+    fn problem(kind: Kind, job: &str) -> alert::Problem {
+        let at: Timestamp = "2026-11-15T06:00:00Z".parse().unwrap();
+        alert::Problem {
+            id: uuid::Uuid::nil(),
+            kind,
+            job: everbell_core::JobKey::new(job).unwrap(),
+            opened_at: at,
+            closed_at: None,
+            closed_because: None,
+            since: at,
+            mark_at: at,
+            count: 1,
+            reason: String::new(),
+            run: None,
+            told: Vec::new(),
+            acknowledged: None,
+            muted: None,
+        }
+    }
+
+    #[test]
+    fn a_problem_is_told_once() {
+        let fails = Cause { jobs: vec!["a".to_owned()], paused: false, count: 2, since: None, reason: None };
+        let open = [
+            problem(Kind::Failed, "a"),
+            problem(Kind::NoSuccess, "a"),
+            problem(Kind::Missed, "a"),
+            problem(Kind::NoSuccess, "b"),
+            problem(Kind::AutoPaused, "b"),
+            problem(Kind::JobError, "b"),
+        ];
+        let left = untold(&open, &[fails], &[]);
+        let kinds: Vec<_> = left.iter().map(|problem| (problem.job.as_str(), problem.kind)).collect();
+        let expected = [("a", Kind::Missed), ("b", Kind::NoSuccess), ("b", Kind::AutoPaused), ("b", Kind::JobError)];
+        assert_eq!(kinds, expected);
     }
 
     #[test]
@@ -172,7 +250,7 @@ mod tests {
             group("mail", "refused", &["a", "b"], "2026-11-15T06:00:00Z"),
             group("mail", "timeout", &["c"], "2026-11-15T07:00:00Z"),
         ];
-        let left = recovered(groups, &[open]);
+        let left = others(groups, &[open]);
         assert_eq!(left.iter().map(|group| group.message.as_str()).collect::<Vec<_>>(), ["timeout"]);
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod attention;
 mod causes;
 mod charts;
+mod concerns;
 mod outage;
 mod read;
 mod start_here;
@@ -22,6 +23,7 @@ use self::read::{History, OverviewData};
 use self::start_here::StartHere;
 use crate::chart::{Gauge, gauge};
 use crate::clock::Clock;
+use crate::frame::Stuck;
 use crate::markup::{Markup, url_part};
 use crate::pages::runs::row::brief_failure;
 use crate::{Frame, Section, UiRequest, UiResponse};
@@ -51,8 +53,8 @@ struct Overview {
     day: Option<Day>,
     /// Those that are shown, and those that are folded.
     problems: [Vec<ProblemLine>; 2],
-    /// Failures of the day that are over.
-    recovered: Vec<ProblemLine>,
+    /// Failures of the day that no problem tells.
+    others: Vec<ProblemLine>,
     coming: Vec<Coming>,
     running: Vec<Running>,
     /// How many more runs are running.
@@ -148,19 +150,23 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let history = read.history.as_ref();
     let failures = group_failures(history.map_or(&[][..], |history| &history.failed));
     let causes = causes::causes(&read.failing, &failures, history.is_some());
-    let recovered = causes::recovered(failures, &causes);
+    let others = causes::others(failures, &causes);
     let from = day_ago(request.now);
-    let mut problems = problems(&read, &causes, &clock);
+    let mut problems = problems(&read, &causes, frame.stuck.as_ref(), &clock);
     let runs = history.map(|history| charts::totals(&history.buckets));
-    let jobs = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.jobs);
+    let jobs = frame.nav_counts.as_ref().map(|nav_counts| nav_counts.jobs);
+    let errored = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.errored);
+    let health = concerns::health(&read, problems.len(), errored, jobs, runs);
+    let since = problems.iter().filter_map(|line| line.since).min();
     let running_now = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.running);
     let listed = history.map_or(0, |history| history.running.len() as u64);
     let page = Overview {
-        since: problems.iter().filter_map(|line| line.since).min().map(|at| clock.short(at)),
-        health: Health { problems: problems.len(), jobs, runs },
+        // Of a list that was cut, the oldest is not known.
+        since: since.filter(|_| !health.more && !history.is_some_and(|own| own.more_failed)).map(|at| clock.short(at)),
+        health,
         failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
-        recovered: recovered.iter().map(|group| recovered_line(group, &clock, &from)).collect(),
+        others: others.iter().map(|group| other_line(group, &clock, &from)).collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         more_running: if history.is_some_and(History::has_more_running) {
@@ -170,7 +176,10 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         },
         freezes: freezes.into_iter().map(|freeze| freeze_line(freeze, &clock)).collect(),
         outage: outage::card(&request, &clock).await?,
-        start_here: StartHere::load(&request, jobs).await?,
+        start_here: match jobs {
+            Some(jobs) => StartHere::load(&request, jobs).await?,
+            None => None,
+        },
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
         problems: {
@@ -195,7 +204,7 @@ fn freeze_line(freeze: Freeze, clock: &Clock) -> FreezeLine {
 }
 
 /// Every problem, the worst first.
-fn problems(read: &OverviewData, causes: &[Cause], clock: &Clock) -> Vec<ProblemLine> {
+fn problems(read: &OverviewData, causes: &[Cause], stuck: Option<&Stuck>, clock: &Clock) -> Vec<ProblemLine> {
     let errored = read
         .errored
         .iter()
@@ -216,9 +225,12 @@ fn problems(read: &OverviewData, causes: &[Cause], clock: &Clock) -> Vec<Problem
     });
     let unarmed =
         read.unarmed.iter().map(|row| ProblemLine::of_job(("off", "No next run"), row, nothing_next(row).to_owned()));
-    errored
+    concerns::stuck_line(read, stuck)
+        .into_iter()
+        .chain(errored)
         .chain(orgs(read.errored_orgs))
         .chain(failing)
+        .chain(concerns::open_lines(read, causes, clock))
         .chain(unserved)
         .chain(long)
         .chain(slow)
@@ -262,10 +274,10 @@ fn failed_runs(target: &str, code: &str, from: &str) -> String {
     format!("/runs?status=failed&failureCode={}&target={}&from={from}", url_part(code), url_part(target))
 }
 
-fn recovered_line(group: &attention::FailureGroup, clock: &Clock, from: &str) -> ProblemLine {
+fn other_line(group: &attention::FailureGroup, clock: &Clock, from: &str) -> ProblemLine {
     let (names, more) = ProblemLine::named(&group.jobs);
     let line = ProblemLine {
-        sign: ("ok", "Over"),
+        sign: ("bad", "Failed"),
         names,
         more,
         brief: brief_failure(&group.code, &group.message),

@@ -1,7 +1,8 @@
 //! Loads the data of the overview with a fixed number of queries.
 
 use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
-use everbell_core::store::{Bucket, JobSort, PageRequest, RecentRuns, RunSummary};
+use everbell_core::alert;
+use everbell_core::store::{Bucket, JobSort, PageRequest, ProblemFilter, RecentRuns, RunSummary};
 
 use super::attention::{Usual, count_overlaps};
 use super::{DAY, charts};
@@ -18,6 +19,8 @@ pub(super) const MAX_LISTED_RUNNING: u32 = 8;
 const SAMPLED_RUNS_PER_JOB: u32 = 50;
 /// How many failures are grouped.
 const MAX_GROUPED_FAILURES: u32 = 500;
+/// How many open problems of rules are read.
+const MAX_OPEN_PROBLEMS: u32 = 200;
 
 /// The data of the overview.
 pub(super) struct OverviewData {
@@ -31,6 +34,10 @@ pub(super) struct OverviewData {
     pub(super) errored_orgs: u32,
     /// `None` if the role may not read runs.
     pub(super) history: Option<History>,
+    /// Whether there are more concerns than were read, besides jobs that cannot fire, which are counted elsewhere.
+    pub(super) more: bool,
+    /// Whether there are more jobs that cannot fire.
+    pub(super) more_errored: bool,
 }
 
 /// Past and active runs.
@@ -43,6 +50,12 @@ pub(super) struct History {
     pub(super) failed: Vec<RunRecord>,
     /// Current jobs with slots that were skipped because a run was still active, and how many, the most first.
     pub(super) too_slow: Vec<(String, usize)>,
+    /// What rules found and nobody muted.
+    pub(super) open: Vec<alert::Problem>,
+    /// Whether there are more failures than were read, so that the first of them is not known.
+    pub(super) more_failed: bool,
+    /// Whether there are more open problems, or more jobs that are too slow.
+    more_concerns: bool,
     summaries: Vec<RunSummary>,
 }
 
@@ -72,14 +85,19 @@ impl OverviewData {
             orgs.counts(),
             History::load(request),
         );
+        let (failing, errored, unarmed, history) = (failing?, errored?, unarmed?, history?);
         Ok(OverviewData {
-            failing: failing?.items,
-            errored: errored?.items,
-            unarmed: unarmed?.items,
+            more: failing.next.is_some()
+                || unarmed.next.is_some()
+                || history.as_ref().is_some_and(|history| history.more_concerns),
+            failing: failing.items,
+            more_errored: errored.next.is_some(),
+            errored: errored.items,
+            unarmed: unarmed.items,
             next: next?.items,
             unserved: targets?.unserved.iter().map(|one| (one.target.to_string(), one.count)).collect(),
             errored_orgs: counts?.errored,
-            history: history?,
+            history,
         })
     }
 }
@@ -95,11 +113,13 @@ impl History {
         let now_running = RunFilter { status: vec![RunStatus::Running], ..RunFilter::default() };
         let (failed, skipped) = (of_status(RunStatus::Failed), of_status(RunStatus::Skipped));
         let (few, many, hours) = (page(MAX_LISTED_RUNNING), page(MAX_GROUPED_FAILURES), charts::hours(request.now));
-        let (buckets, running, failed, skipped) = tokio::try_join!(
+        let (is_open, most) = (ProblemFilter { open: Some(true), ..ProblemFilter::default() }, page(MAX_OPEN_PROBLEMS));
+        let (buckets, running, failed, skipped, open) = tokio::try_join!(
             request.cache.hours.read(&**store, &hours),
             runs.list(&now_running, &few),
             runs.list(&failed, &many),
             runs.list(&skipped, &many),
+            store.list_problems(&is_open, &most),
         )?;
         let keys: Vec<_> = running.items.iter().filter_map(|run| run.job_key.clone()).collect();
         let summaries = if keys.is_empty() {
@@ -109,13 +129,26 @@ impl History {
         };
         let more_running = running.next.is_some();
         let mut too_slow = Vec::new();
-        for (key, count) in count_overlaps(&skipped.items).into_iter().take(MAX_LISTED_CONCERNS as usize) {
+        let overlaps = count_overlaps(&skipped.items);
+        let more_concerns = open.next.is_some() || overlaps.len() > MAX_LISTED_CONCERNS as usize;
+        for (key, count) in overlaps.into_iter().take(MAX_LISTED_CONCERNS as usize) {
             if request.jobs().get(key.as_str()).await?.job.state.status != JobStatus::Retired {
                 too_slow.push((key, count));
             }
         }
-        let (running, failed) = (running.items, failed.items);
-        Ok(Some(History { buckets, running, more_running, failed, too_slow, summaries }))
+        let (running, more_failed, failed) = (running.items, failed.next.is_some(), failed.items);
+        let open = open.items.into_iter().filter(|problem| !problem.is_muted(request.now)).collect();
+        Ok(Some(History {
+            buckets,
+            running,
+            more_running,
+            failed,
+            too_slow,
+            open,
+            more_failed,
+            more_concerns,
+            summaries,
+        }))
     }
 
     /// Whether more runs are running than were read.
