@@ -76,7 +76,7 @@ async fn end_waiting(holder: &mut PgConnection) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), waits).await.unwrap();
+    tokio::time::timeout(Duration::from_mins(1), waits).await.unwrap();
 }
 
 async fn stop_waiting(holder: PgConnection, database: &TestDatabase) {
