@@ -126,6 +126,9 @@ CREATE TABLE "everbell_gaps" (
 ) strict;
 CREATE INDEX everbell_gaps_first on everbell_gaps (first_slot_at, id);
 CREATE INDEX everbell_gaps_job on everbell_gaps (job_id, first_slot_at, id);
+CREATE TRIGGER everbell_inbox_moved before insert on everbell_inbox when exists (select 1 from everbell_moves) begin
+  select raise(abort, 'this database was copied to another one, or a copy did not finish: see `everbell db status`');
+end;
 CREATE TABLE everbell_inbox (
   id          integer primary key autoincrement,
   target      text not null,
@@ -146,6 +149,9 @@ CREATE TABLE everbell_inbox (
 CREATE INDEX everbell_inbox_answered on everbell_inbox (answered_at) where answered_at is not null;
 CREATE INDEX everbell_inbox_job on everbell_inbox (coalesce(job_key, key)) where answered_at is not null;
 CREATE INDEX everbell_inbox_open on everbell_inbox (id) where answered_at is null;
+CREATE TRIGGER everbell_instances_moved before insert on everbell_instances when exists (select 1 from everbell_moves) begin
+  select raise(abort, 'this database was copied to another one, or a copy did not finish: see `everbell db status`');
+end;
 CREATE TABLE everbell_instances (
   id            blob primary key not null,
   host          text not null,
@@ -230,7 +236,12 @@ CREATE INDEX everbell_jobs_target on everbell_jobs (target, status);
 CREATE TABLE everbell_migrations (version integer primary key, applied_at integer not null) strict;
 CREATE TABLE everbell_moves (
   id       integer primary key check (id = 1),
+  -- 'begun' until the other database is known to have the rows
+  state    text not null check (state in ('begun', 'done')),
+  -- for people
   moved_to text not null,
+  -- the same in one spelling, without user and password
+  target   text not null,
   moved_at integer not null
 ) strict;
 CREATE TABLE everbell_org_overrides (
