@@ -95,18 +95,17 @@ impl CountingProgress {
         self.counted.get(&at(number)).copied().filter(|counted_at| *counted_at <= now)
     }
 
-    /// The hour to count now, if there is one. Hours that begin before `kept_since` may have lost runs to the retention:
-    /// they are not counted again, and counted at all only if they end after it.
+    /// The hour to count now, if there is one. Hours that begin before `kept_since` may have lost runs to the retention
+    /// and are left as they are.
     pub fn next_hour(&self, now: Timestamp, kept_since: Timestamp) -> Option<HourToCount> {
         let newest = number_of(earlier(now, COUNT_DELAY)) - 1;
         let oldest = number_of(self.oldest?);
-        let kept = number_from(kept_since);
-        let floor = oldest.max(number_of(kept_since)).max(number_from(earlier(now, COUNTER_RETENTION)));
+        let floor = oldest.max(number_from(kept_since)).max(number_from(earlier(now, COUNTER_RETENTION)));
         let is_due = |number: &i64| match self.counted_at(*number, now) {
             None => true,
             Some(counted_at) => {
                 let recount_at = at(number + 1).checked_add(RECOUNT_DELAY).unwrap_or(Timestamp::MAX);
-                *number >= kept && counted_at < recount_at && recount_at <= now
+                counted_at < recount_at && recount_at <= now
             }
         };
         let number = (floor..=newest).rev().find(is_due)?;

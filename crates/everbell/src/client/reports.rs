@@ -110,7 +110,7 @@ impl Reports {
         Ok(None)
     }
 
-    /// What became of the slots of a group of absences.
+    /// Returns the outcomes of the slots of a group of absences.
     async fn outage(&self, group: &AbsenceGroup) -> StoreResult<Outage> {
         let mut late = Vec::new();
         for range in &group.ranges {

@@ -189,7 +189,8 @@ fn history_is_counted_and_pruned(server: &Server, url: &str, args: &[&str]) {
             "runs",
             "schema",
             "schemaVersion",
-            "sizeBytes"
+            "sizeBytes",
+            "unfinishedCopyTo",
         ]
     );
     assert_eq!(shown["jobs"], json!({"active": 1, "paused": 1, "retired": 0}));

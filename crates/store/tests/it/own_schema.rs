@@ -59,7 +59,9 @@ fn with(url: &str, parameter: &str) -> String {
 async fn among_others() -> Fresh {
     let database = TestDatabase::create().await;
     let name = database.name();
-    let rename = "alter schema everbell rename to \"Other_1\"";
+    // A function finds its tables by the path that it was created with.
+    let rename = "alter schema everbell rename to \"Other_1\";
+                  alter function \"Other_1\".refuse_moved() set search_path = \"Other_1\", pg_temp";
     let foreign = format!("create schema app; set search_path = app; {FOREIGN}");
     run(database.url(), &format!("{rename}; {foreign}; alter database {name} set search_path = app")).await;
     let url = with(database.url(), "schema=Other_1");
