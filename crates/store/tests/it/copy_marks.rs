@@ -179,7 +179,10 @@ async fn target_is_left_alone_until_the_source_is_known_to_be_good() {
     assert!(!copied(&source, &target, &dry).await.unwrap().was_empty);
     // One of an older release that is in use is not migrated.
     drop(connect(database.url()).await.unwrap());
-    let older = "delete from everbell.migrations where version = 17; drop table everbell.moves;
+    let older = "delete from everbell.migrations where version >= 17;
+                 drop table everbell.moves, everbell.absences, everbell.departures, everbell.run_counters,
+                   everbell.counted_hours;
+                 drop index everbell.gaps_first, everbell.audit_backfills, everbell.outcomes_finished;
                  drop function everbell.refuse_moved() cascade;
                  insert into everbell.instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining,
                    clock_skew_ms)
