@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn scripts_are_small() {
         let bytes: usize = FILES.iter().filter(|(_, kind, _)| *kind == SCRIPT).map(|(.., content)| content.len()).sum();
-        assert!(bytes <= 28_000, "{bytes} bytes of JavaScript");
+        assert!(bytes <= 29_000, "{bytes} bytes of JavaScript");
     }
 
     #[test]
