@@ -54,8 +54,7 @@ fn a_freeze_is_announced_and_ended() {
     let until = (everbell_cli::clock::wall() + SignedDuration::from_hours(50)).strftime("%Y-%m-%dT%H:%M").to_string();
     let refused = admin.post("/freezes/new", &[("until", &until), ("reason", "x")]);
     assert_eq!(refused.status, 400);
-    let fields =
-        [("until", until.as_str()), ("reason", "release weekend"), ("label", "env=prod"), ("except", "a, b")];
+    let fields = [("until", until.as_str()), ("reason", "release weekend"), ("label", "env=prod"), ("except", "a, b")];
     assert_eq!(admin.post("/freezes/new", &fields).status, 303);
     let freeze = server.get("/freezes").expect(200)["items"][0].clone();
     assert_eq!((&freeze["label"], &freeze["except"]), (&json!("env=prod"), &json!(["a", "b"])));
