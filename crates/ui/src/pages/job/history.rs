@@ -212,7 +212,9 @@ fn ended_in(buckets: &[Bucket], now: Timestamp, days: i64) -> RunCounters {
     let since = now.as_second() - days * 86_400;
     let mut counted = RunCounters::default();
     for bucket in buckets.iter().filter(|bucket| bucket.from.as_second() >= since) {
-        RunStatus::ALL.iter().for_each(|status| counted.add(*status, bucket.count(*status)));
+        for status in RunStatus::ALL {
+            counted.add(*status, bucket.count(*status));
+        }
     }
     counted
 }
