@@ -1,6 +1,8 @@
 """Uses the generated client: `EVERBELL_TOKEN=… python_client.py ADDRESS`."""
 
+import builtins
 import importlib
+import keyword
 import os
 import re
 import sys
@@ -42,6 +44,11 @@ def expect(value, kind):
     return value
 
 
+def module_name(tag):
+    """The folder of a tag: the generator keeps clear of Python's own names, such as `next`."""
+    return f"{tag}_" if keyword.iskeyword(tag) or hasattr(builtins, tag) else tag
+
+
 def check_modules(client, document):
     """Every operation has a module, which reads the example of its response without losing a member."""
     modules = 0
@@ -49,7 +56,7 @@ def check_modules(client, document):
         for operation in operations.values():
             words = re.findall("[A-Z]?[a-z]+", operation["operationId"])
             name = "_".join(words).lower()
-            module = importlib.import_module(f"everbell_client.api.{operation['tags'][0]}.{name}")
+            module = importlib.import_module(f"everbell_client.api.{module_name(operation['tags'][0])}.{name}")
             modules += 1
             for status, response in operation["responses"].items():
                 for media, content in response.get("content", {}).items():
