@@ -51,6 +51,8 @@ macro_rules! on {
             Side::Postgres($database) => $call,
             #[cfg(feature = "sqlite")]
             Side::Sqlite($database) => $call,
+            #[cfg(not(any(feature = "postgres", feature = "sqlite")))]
+            _ => unreachable!("no database is compiled in"),
         }
     };
 }
