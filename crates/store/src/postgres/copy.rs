@@ -31,7 +31,7 @@ const SETTINGS: &str = "set local statement_timeout = 0; set local idle_in_trans
 
 /// While rows of the other database are read or written, this one may hear nothing for long; keepalives tell whether the
 /// other end is there. Not every server has the setting.
-const PATIENCE: &str = "select set_config('tcp_user_timeout', '0', true) \
+const LONG_COPY_SETTINGS: &str = "select set_config('tcp_user_timeout', '0', true) \
                         where exists (select from pg_settings where name = 'tcp_user_timeout')";
 
 /// An instance without a lease of its own counts as running for as long as a lease lasts.
@@ -85,7 +85,7 @@ impl PostgresSide {
             }
         }
         // It reads, so it would begin the snapshot before the locks.
-        side.run(READING, PATIENCE).await?;
+        side.run(READING, LONG_COPY_SETTINGS).await?;
         Ok(side)
     }
 
