@@ -66,7 +66,7 @@ pub use pages::Pages;
 use pages::wants_page;
 use pipeline::Mounted;
 use problem::Kind::{
-    Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, RevisionMismatch,
+    Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped,
     TooManyPendingRuns,
 };
 use reload::reload_routes;
@@ -110,10 +110,10 @@ fn job_routes() -> Vec<Route> {
         route(patch, "/jobs/{jobId}", Role(Admin), edits::patch).does("updateJob", "Update a job")
             .details("A merge patch (RFC 7396): an absent member keeps its value, `null` resets it. Creates the next version if anything differs.")
             .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
-            .returns::<wire::Job>(200, "The current version").example(&updated_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::Job>(200, "The current version").example(&updated_job()).problems(&[NotFound, Conflict, JobRetired]),
         route(delete, "/jobs/{jobId}", Role(Admin), actions::retire).does("retireJob", "Retire a job").query(actions::RETIRE).revised()
             .details("A retired job never fires again. Its runs and versions are kept.")
-            .returns::<wire::Job>(200, "The retired job").example(&retired_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::Job>(200, "The retired job").example(&retired_job()).problems(&[NotFound, Conflict, JobRetired]),
         route(get.clone(), "/jobs/{jobId}/versions", Role(Viewer), jobs::versions).does("listJobVersions", "List the versions of a job, newest first")
             .returns_items::<wire::Job>("The versions").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/diff", Role(Viewer), edits::diff).does("compareJobVersions", "Compare two versions of a job").query(edits::DIFF)
@@ -121,10 +121,10 @@ fn job_routes() -> Vec<Route> {
         route(post, "/jobs/{jobId}/new-version", Role(Admin), edits::new_version).does("createJobVersion", "Create the next version of a job")
             .details("An absent member keeps its value, `null` resets it. Unlike `updateJob`, this creates a version even if nothing differs.")
             .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
-            .returns::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired]),
         route(Method::POST, "/jobs/{jobId}/restore-declaration", Role(Admin), edits::restore_declaration).does("restoreJobDeclaration", "Go back to the declaration of a job").body("ReasonRequest", org_updates::WHY).revised()
             .details("For a job that is declared in code or in a configuration file and was edited since: creates the next version, with the declared content. A pause stays.")
-            .returns::<wire::Job>(200, "The new version").example(&restored_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::Job>(200, "The new version").example(&restored_job()).problems(&[NotFound, Conflict, JobRetired]),
         route(get, "/jobs/{jobId}/orgs", Role(Viewer), org_jobs::of_job).does("listJobOrgs", "List the orgs of a job, and when it fires for each").query(org_jobs::OF_JOB)
             .returns::<wire::JobOrgs>(200, "A page of orgs").problems(&[NotFound]),
     ]
@@ -135,9 +135,9 @@ fn job_routes() -> Vec<Route> {
 fn job_action_routes() -> Vec<Route> {
     let (post, patch) = (Method::POST, Method::PATCH);
     let pause = |method, id| route(method, "/jobs/{jobId}/pause", Role(Operator), actions::pause).does(id, "Pause a job").body("PauseRequest", actions::PAUSE).revised()
-        .returns::<wire::Paused>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]);
+        .returns::<wire::Paused>(200, "The paused job").problems(&[NotFound, Conflict, JobRetired]);
     let resume = |method, id| route(method, "/jobs/{jobId}/resume", Role(Operator), actions::resume).does(id, "Resume a job").body("ResumeRequest", actions::RESUME).revised()
-        .returns::<wire::Resumed>(200, "The active job").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]);
+        .returns::<wire::Resumed>(200, "The active job").problems(&[NotFound, Conflict, JobRetired]);
     vec![
         pause(post.clone(), "pauseJob")
             .details("A paused job does not fire, and runs that have not started wait until it is resumed. Runs that have started continue."),
@@ -148,12 +148,12 @@ fn job_action_routes() -> Vec<Route> {
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("runJobNow", "Run a job now").body("RunNowRequest", actions::RUN_NOW).revised()
             .details("The schedule does not change. While another run is active, the `overlap` policy applies unless `force` or `queue` is set.")
             .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
-            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, RevisionMismatch, TooManyPendingRuns]),
+            .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("rescheduleJob", "Move the next run of a job").body("RescheduleRequest", actions::RESCHEDULE).revised()
             .details("Moves only the next run. The schedule does not change.")
-            .returns::<wire::Job>(200, "The job").example(&rescheduled_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::Job>(200, "The job").example(&rescheduled_job()).problems(&[NotFound, Conflict, JobRetired]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("skipNextRuns", "Skip the next runs of a job").body("SkipNextRequest", actions::SKIP_NEXT).revised()
-            .returns::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired]),
         route(post.clone(), "/jobs/{jobId}/purge", Role(Admin), actions::purge).does("purgeJob", "Delete a job with everything about it").body("ReasonRequest", actions::PURGE)
             .details("Deletes all versions, payloads, runs, gaps and org overrides of the job. This cannot be undone. Refused while a run of the job is at work; runs that have not started are deleted.")
             .returns::<wire::PurgedJob>(200, "The numbers of deleted rows").problems(&[NotFound, Conflict]),
@@ -226,13 +226,13 @@ fn org_routes() -> Vec<Route> {
             .returns::<wire::Org>(200, "The org").problems(&[NotFound]),
         route(put.clone(), "/orgs/{orgId}", Role(Operator), orgs::put).does("putOrg", "Create or update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value.")
-            .returns::<wire::Org>(200, "The org").example(&written_org()).returns::<wire::Org>(201, "The new org").problems(&[NotFound, Conflict, RevisionMismatch]),
+            .returns::<wire::Org>(200, "The org").example(&written_org()).returns::<wire::Org>(201, "The new org").problems(&[NotFound, Conflict]),
         route(patch, "/orgs/{orgId}", Role(Operator), orgs::patch).does("updateOrg", "Update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value, `null` resets it.")
-            .returns::<wire::Org>(200, "The org").example(&written_org()).problems(&[NotFound, Conflict, RevisionMismatch]),
+            .returns::<wire::Org>(200, "The org").example(&written_org()).problems(&[NotFound, Conflict]),
         route(delete.clone(), "/orgs/{orgId}", Role(Operator), orgs::delete).does("deleteOrg", "Delete an org").query(orgs::DELETE).revised()
             .details("Jobs no longer fire for the org. Its runs are kept.")
-            .returns_nothing(204, "The org is deleted").problems(&[NotFound, Conflict, RevisionMismatch]),
+            .returns_nothing(204, "The org is deleted").problems(&[NotFound, Conflict]),
         route(get.clone(), "/orgs/{orgId}/jobs", Role(Viewer), org_jobs::list).does("listOrgJobs", "List the jobs of an org, and when each fires for it")
             .returns_items::<wire::OrgJob>("The jobs").problems(&[NotFound]),
         route(get.clone(), "/orgs/{orgId}/jobs/{jobKey}", Role(Viewer), org_jobs::get).does("getOrgOverride", "Get an org's override of a job")
@@ -339,10 +339,10 @@ pub fn compat_routes() -> Vec<Route> {
         route(Method::GET, "/api/v1/schedules/{jobId}", Role(Viewer), compat::get).does("getSchedule", "Get a schedule").replaced_by("getJob")
             .returns::<Schedule>(200, "The schedule").problems(&[NotFound]),
         route(Method::PUT, "/api/v1/schedules/{jobId}", Role(Admin), compat::replace).does("replaceSchedule", "Replace a schedule").own_body("ScheduleCreate", compat::SCHEDULE).revised().replaced_by("updateJob")
-            .returns::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired]),
         route(Method::PATCH, "/api/v1/schedules/{jobId}", Role(Admin), compat::patch).does("updateSchedule", "Update a schedule").own_body("SchedulePatch", compat::PATCH).revised().replaced_by("updateJob")
             .details("An absent member keeps its value, `null` resets it.")
-            .returns::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired, RevisionMismatch]),
+            .returns::<Schedule>(200, "The schedule").problems(&[NotFound, Conflict, JobRetired]),
     ]
 }
 

@@ -320,7 +320,7 @@ fn problems(route: &Route) -> Vec<Kind> {
         kinds.extend([Kind::MalformedJson, Kind::RequestTimeout, Kind::PayloadTooLarge, Kind::UnsupportedMediaType]);
     }
     if route.revised {
-        kinds.push(Kind::PreconditionRequired);
+        kinds.extend([Kind::RevisionMismatch, Kind::PreconditionRequired]);
     }
     if route.method == Method::POST && route.remembered {
         kinds.extend([Kind::IdempotencyInProgress, Kind::IdempotencyKeyReused]);
