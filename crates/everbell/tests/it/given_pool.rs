@@ -19,7 +19,12 @@ async fn pool_of(database: &TestDatabase, size: u32) -> PgPool {
         ("default_transaction_isolation", "serializable"),
         ("default_transaction_read_only", "on"),
     ]);
-    PgPoolOptions::new().max_connections(size).connect_with(options).await.unwrap()
+    let name = "set application_name = 'pool of the shop'";
+    // Only here: the listener has a connection of its own, with the options of the pool.
+    let pool = PgPoolOptions::new().max_connections(size).after_connect(move |connection, _| {
+        Box::pin(async move { sqlx::query(name).execute(connection).await.map(|_| ()) })
+    });
+    pool.connect_with(options).await.unwrap()
 }
 
 async fn double(Payload(number): Payload<u32>) -> Result<u32, RunError> {
@@ -56,7 +61,7 @@ async fn runs_live_in_the_pool_and_leave_its_sessions_as_they_were() {
     for _ in 0..4 {
         let mut connection = pool.acquire().await.unwrap();
         for (setting, value) in [
-            ("application_name", "shop"),
+            ("application_name", "pool of the shop"),
             ("statement_timeout", "123s"),
             ("lock_timeout", "0"),
             ("idle_in_transaction_session_timeout", "0"),
@@ -104,7 +109,7 @@ async fn the_application_keeps_its_half_while_many_runs_are_at_work() {
         loop {
             let (mut one, mut other) = (shop.acquire().await.unwrap(), shop.acquire().await.unwrap());
             let working = "select count(*) from pg_stat_activity
-                           where application_name = 'shop' and state <> 'idle' and datname = current_database()";
+                           where application_name = 'pool of the shop' and state <> 'idle' and datname = current_database()";
             let working: i64 = sqlx::query_scalar(working).fetch_one(&mut *one).await.unwrap();
             assert!(working <= 3, "at most two are borrowed: {working}");
             sqlx::query("select 1").execute(&mut *other).await.unwrap();
