@@ -200,7 +200,7 @@ fn what_keeps_it_from_starting_is_told_with_what_to_do() {
     for (args, env, code, texts) in [
         (vec!["--listen", &busy], vec![], 1, ["cannot listen on", "hint: another process may be using this port"]),
         (
-            vec![],
+            vec!["--listen", "127.0.0.1:0"],
             vec![("EVERBELL_DATABASE_URL", "postgres://nobody:hunter2@127.0.0.1:1/none")],
             1,
             ["error: the database is not available", "hint: check that the database is running"],
