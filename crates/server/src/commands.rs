@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod db;
+mod groups;
 
 use std::path::PathBuf;
 
@@ -13,7 +14,7 @@ use crate::config::{ServeFlags, read_jobs, read_states};
 /// A durable, distributed cron: exactly one outcome for every slot
 #[derive(Debug, Parser)]
 #[command(name = "everbell", version, before_help = ROOT_EXAMPLES, after_help = ROOT_TOPICS)]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true, disable_help_subcommand = true, help_template = groups::template())]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -125,7 +126,7 @@ const ROOT_TOPICS: &str = "\
 Topics:
   everbell help environment   variables that are read
   everbell help exit-codes    what the exit codes mean
-  everbell help formatting    tables, tabs, JSON, colours
+  everbell help formatting    tables, tabs, JSON, colors
   everbell help time          how times are shown and written";
 
 const SERVE_EXAMPLES: &str = "\

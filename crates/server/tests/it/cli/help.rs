@@ -200,7 +200,10 @@ fn below(page: &[String]) -> Vec<String> {
     let mut args: Vec<&str> = page.iter().map(String::as_str).collect();
     args.push("--help");
     let help = stdout(&args);
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // Those of the program stand in groups.
+    let first = if page.is_empty() { "Start:" } else { "Commands:" };
+    let commands = help.lines().skip_while(|line| *line != first).take_while(|line| *line != "Options:");
+    let commands = commands.take_while(|line| page.is_empty() || !line.is_empty());
     let names = commands.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = names.filter_map(|line| line.split_whitespace().next().map(str::to_owned));
     names.filter(|name| page.is_empty() || name != "help").collect()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::browser::Browser;
 
@@ -103,6 +103,14 @@ impl Browser {
         self.light();
     }
 
+    /// Saves what the window shows as one picture of a film, if `EVERBELL_PICTURES` names a folder.
+    #[track_caller]
+    pub(super) fn frame(&self, name: &str) {
+        let Some(folder) = std::env::var_os("EVERBELL_PICTURES") else { return };
+        let taken = self.capture(&json!({ "format": "png" }), &Path::new(&folder).join(format!("frame-{name}.png")));
+        taken.unwrap_or_else(|reason| self.fail(&reason));
+    }
+
     /// A picture of the whole page; names without a folder are beside what cargo builds.
     pub(super) fn picture(&self, path: &Path) -> Result<PathBuf, String> {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(path);
@@ -110,11 +118,14 @@ impl Browser {
         let size = self.driver.execute(size, &json!([]))?;
         let (width, height) = (&size[0], size[1].as_f64().unwrap_or_default().clamp(1.0, MAX_PAGE_HEIGHT));
         let clip = json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
-        let taken = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
-        let taken = self.driver.tools("Page.captureScreenshot", &taken)?;
-        let bytes = STANDARD.decode(taken["data"].as_str().unwrap_or_default()).map_err(|error| error.to_string())?;
-        fs::create_dir_all(path.parent().unwrap()).and_then(|()| fs::write(&path, bytes)).map_err(|e| e.to_string())?;
+        self.capture(&json!({ "format": "png", "captureBeyondViewport": true, "clip": clip }), &path)?;
         Ok(path)
+    }
+
+    fn capture(&self, what: &Value, path: &Path) -> Result<(), String> {
+        let taken = self.driver.tools("Page.captureScreenshot", what)?;
+        let bytes = STANDARD.decode(taken["data"].as_str().unwrap_or_default()).map_err(|error| error.to_string())?;
+        fs::create_dir_all(path.parent().unwrap()).and_then(|()| fs::write(path, bytes)).map_err(|e| e.to_string())
     }
 
     #[track_caller]
@@ -130,7 +141,7 @@ impl Browser {
     }
 
     #[track_caller]
-    fn tools(&self, command: &str, parameters: &serde_json::Value) {
+    fn tools(&self, command: &str, parameters: &Value) {
         self.driver.tools(command, parameters).unwrap_or_else(|reason| self.fail(&format!("{command}: {reason}")));
     }
 }

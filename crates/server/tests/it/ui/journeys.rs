@@ -34,19 +34,25 @@ fn enter_in_the_first_field_makes_nothing_yet() {
 fn a_job_is_made_with_a_live_preview_and_seen_to_fire() {
     let server = Server::start();
     let browser = Browser::admin(&server);
+    browser.frame("1-overview");
     create(&browser, &server, "night-report", "30 2 * * *");
     browser.see("Every day at 02:30");
     browser.see("does not exist");
+    browser.frame("2-preview");
     browser.fill("Expression", "61 2 * * *");
     browser.see("61 is outside 0-59");
+    browser.frame("3-error");
     browser.flawless();
     browser.fill("Expression", "* * * * * *");
     browser.see("Every second");
+    browser.frame("4-every-second");
     browser.click("Create job");
     browser.until("return location.pathname === '/jobs/night-report'");
     browser.execute("window.same = true", &json!([]));
+    browser.frame("5-created");
     // Without loading the page again.
     browser.see("Succeeded");
+    browser.frame("6-succeeded");
     assert_eq!(browser.execute("return window.same", &json!([])), json!(true));
     browser.finish();
 }
