@@ -107,6 +107,8 @@ impl Inbox {
                     locked += 1;
                     let is_new = !again.contains(&request.id);
                     if locked == MAX_LOCKED && is_new {
+                        // These come after all others, so it was not their turn.
+                        again.into_iter().rev().for_each(|id| self.locked.push_front(id));
                         return Ok(Left::More);
                     }
                 }

@@ -22,7 +22,8 @@ async fn pool_of(database: &TestDatabase, size: u32) -> PgPool {
     let name = "set application_name = 'pool of the shop'";
     // Only here: the listener has a connection of its own, with the options of the pool.
     let pool = PgPoolOptions::new().max_connections(size).after_connect(move |connection, _| {
-        Box::pin(async move { sqlx::query(name).execute(connection).await.map(|_| ()) })
+        // Not as a query, which would stay prepared.
+        Box::pin(async move { sqlx::raw_sql(name).execute(connection).await.map(|_| ()) })
     });
     pool.connect_with(options).await.unwrap()
 }
