@@ -18,7 +18,7 @@ use crate::client::{Calendars, Context, Freezes, Jobs, MAX_NAMED_JOBS, Orgs, Rep
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions};
 use crate::events::{EventStream, Events};
-use crate::inbox;
+use crate::inbox::{self, Inbox, Left};
 use crate::sync::{SyncPlan, Syncer};
 use crate::targets::{Serving, Targets};
 
@@ -113,6 +113,11 @@ impl Everbell {
     pub(crate) fn engine_with(&self, options: EngineOptions) -> Engine {
         let Parts { store, clock, targets, events, .. } = &*self.parts;
         Engine::new(Arc::clone(store), Arc::clone(clock), targets.clone(), options, events.clone())
+    }
+
+    /// Answers requests of the inbox, for a test that moves time.
+    pub(crate) async fn answer_inbox(&self, inbox: &mut Inbox) -> StoreResult<Left> {
+        inbox.answer_some(&self.parts).await
     }
 
     /// Returns the options of this program's instances.

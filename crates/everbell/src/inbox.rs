@@ -4,6 +4,7 @@
 //! would, and answers: it creates the job, or refuses the request with a reason. The answer and the job are one transaction,
 //! so each request is answered once, however many instances there are.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +19,12 @@ use crate::bell::Parts;
 use crate::client::{Context, Enqueue, Jobs};
 use crate::schedule::Schedule;
 
-/// How many requests whose keys are locked a look waits for.
-const MAX_LOCKED: u32 = 3;
+/// How many requests whose keys are locked a look waits for, before it reads again without them.
+const MAX_LOCKED: usize = 3;
+/// How many of those that were locked a look tries again, after all others.
+const MAX_TRIED_AGAIN: usize = 3;
+/// How many requests are left out at most because they were locked.
+const MAX_LEFT_OUT: usize = 10_000;
 
 /// How many requests are read at once.
 const MAX_READ_REQUESTS: u32 = 100;
@@ -34,9 +39,10 @@ const MAX_REASON_BYTES: usize = 2_000;
 
 /// Answers requests until it is dropped.
 pub(crate) async fn serve(parts: &Arc<Parts>) -> Infallible {
+    let mut inbox = Inbox::default();
     loop {
         let woken = parts.store.woken();
-        let left = match answer_some(parts).await {
+        let left = match inbox.answer_some(parts).await {
             Ok(left) => left,
             Err(error) => {
                 // The other loops report an outage.
@@ -59,74 +65,119 @@ pub(crate) async fn serve(parts: &Arc<Parts>) -> Infallible {
 
 /// The requests that a look leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+pub(crate) enum Left {
     None,
     /// Some that could not be answered yet: nothing wakes the next look for them.
     Some,
-    /// More than were read at once.
+    /// Some that were not tried.
     More,
 }
 
-/// Answers the oldest requests.
-async fn answer_some(parts: &Arc<Parts>) -> StoreResult<Left> {
-    let requests = parts.store.open_inbox(MAX_READ_REQUESTS).await?;
-    let (mut answered, mut locked) = (0, 0);
-    for request in &requests {
-        let actor = request.role.as_ref().map_or_else(|| "sql".to_owned(), |role| format!("sql:{role}"));
-        // One that is no `traceparent` is none, as in a header: the job is worth more than its telemetry.
-        let traceparent = request.traceparent.as_deref();
-        let trace_context = traceparent.and_then(|text| TraceContext::parse(text, None).ok());
-        let jobs = Jobs::new(Context::new(parts).accept_any_target()).by(&actor).trace_context(trace_context);
-        let (mut answer, mut audit) = match prepare(&jobs, request).await {
-            Ok((job, audit)) => (InboxAnswer::Create(Box::new(job)), audit),
-            Err(error) if error.is_transient() => return Err(error),
-            Err(error) => refuse(&jobs, request, &error),
-        };
-        let mut done = parts.store.answer_inbox(request.id, &answer, &audit).await;
-        // The job that it replaces may have been deleted at this moment: only the second refusal is the database's own.
-        for is_last in [false, true] {
-            let Some(error) = done.as_ref().err().filter(|error| !error.is_transient() && !error.is_conflict()) else {
-                break;
-            };
-            if !matches!(answer, InboxAnswer::Create(_)) {
-                break;
+/// What one instance knows of the inbox between two looks.
+#[derive(Debug, Default)]
+pub(crate) struct Inbox {
+    /// Requests whose keys a transaction of an application has locked, the one that was tried longest ago first. Each costs a
+    /// wait, so the others are read without them.
+    locked: VecDeque<i64>,
+}
+
+/// How one request ended.
+enum Outcome {
+    /// By this instance, or by a faster one.
+    Answered,
+    /// Not now: its key was taken meanwhile, and the next look sees by whom.
+    Open,
+    /// A transaction of an application has its key.
+    Locked,
+}
+
+impl Inbox {
+    /// Answers the oldest requests.
+    pub(crate) async fn answer_some(&mut self, parts: &Arc<Parts>) -> StoreResult<Left> {
+        let again: Vec<i64> = self.locked.drain(..self.locked.len().min(MAX_TRIED_AGAIN)).collect();
+        let mut requests = parts.store.open_inbox(MAX_READ_REQUESTS, self.locked.make_contiguous()).await?;
+        requests.sort_by_key(|request| again.contains(&request.id));
+        let (mut answered, mut locked) = (0, 0);
+        for request in &requests {
+            match answer(parts, request).await? {
+                Outcome::Answered => answered += 1,
+                Outcome::Open => {}
+                Outcome::Locked => {
+                    self.leave_out(request.id);
+                    locked += 1;
+                    let is_new = !again.contains(&request.id);
+                    if locked == MAX_LOCKED && is_new {
+                        // These come after all others, so it was not their turn.
+                        again.into_iter().rev().for_each(|id| self.locked.push_front(id));
+                        return Ok(Left::More);
+                    }
+                }
             }
-            (answer, audit) = match prepare(&jobs, request).await {
-                Ok((job, audit)) if !is_last => (InboxAnswer::Create(Box::new(job)), audit),
-                _ => refuse(&jobs, request, error),
-            };
-            done = parts.store.answer_inbox(request.id, &answer, &audit).await;
         }
-        match done {
-            Ok(true) => {
-                answered += 1;
-                if let InboxAnswer::Refuse(reason) = &answer {
-                    warn!(request = request.id, %actor, target_label = %request.target, %reason, "refused a request of the inbox");
-                }
+        Ok(if answered > 0 && requests.len() == MAX_READ_REQUESTS as usize {
+            Left::More
+        } else if answered < requests.len() || !self.locked.is_empty() {
+            Left::Some
+        } else {
+            Left::None
+        })
+    }
+
+    /// Leaves a request out until it is its turn again.
+    fn leave_out(&mut self, id: i64) {
+        if self.locked.len() == MAX_LEFT_OUT {
+            self.locked.pop_front();
+        }
+        self.locked.push_back(id);
+    }
+}
+
+/// Answers a request, unless its key is locked or taken.
+async fn answer(parts: &Arc<Parts>, request: &InboxRequest) -> StoreResult<Outcome> {
+    let actor = request.role.as_ref().map_or_else(|| "sql".to_owned(), |role| format!("sql:{role}"));
+    // One that is no `traceparent` is none, as in a header: the job is worth more than its telemetry.
+    let traceparent = request.traceparent.as_deref();
+    let trace_context = traceparent.and_then(|text| TraceContext::parse(text, None).ok());
+    let jobs = Jobs::new(Context::new(parts).accept_any_target()).by(&actor).trace_context(trace_context);
+    let (mut answer, mut audit) = match prepare(&jobs, request).await {
+        Ok((job, audit)) => (InboxAnswer::Create(Box::new(job)), audit),
+        Err(error) if error.is_transient() => return Err(error),
+        Err(error) => refuse(&jobs, request, &error),
+    };
+    let mut done = parts.store.answer_inbox(request.id, &answer, &audit).await;
+    // The job that it replaces may have been deleted at this moment: only the second refusal is the database's own.
+    for is_last in [false, true] {
+        let Some(error) = done.as_ref().err().filter(|error| !error.is_transient() && !error.is_conflict()) else {
+            break;
+        };
+        if !matches!(answer, InboxAnswer::Create(_)) {
+            break;
+        }
+        (answer, audit) = match prepare(&jobs, request).await {
+            Ok((job, audit)) if !is_last => (InboxAnswer::Create(Box::new(job)), audit),
+            _ => refuse(&jobs, request, error),
+        };
+        done = parts.store.answer_inbox(request.id, &answer, &audit).await;
+    }
+    match done {
+        Ok(true) => {
+            if let InboxAnswer::Refuse(reason) = &answer {
+                warn!(request = request.id, %actor, target_label = %request.target, %reason, "refused a request of the inbox");
             }
-            // Another instance was faster.
-            Ok(false) => answered += 1,
-            // Its key was taken meanwhile: the next look sees by whom.
-            Err(error) if error.is_conflict() => {}
-            // A transaction of an application has its key: those behind it wait no longer than for a few of these.
-            Err(error) if error.is_locked() => {
-                locked += 1;
-                debug!(request = request.id, %error, "a request of the inbox waits");
-                if locked == MAX_LOCKED {
-                    break;
-                }
-            }
-            Err(error) if error.is_transient() => return Err(error),
-            Err(error) => warn!(request = request.id, %error, "cannot answer a request of the inbox"),
+            Ok(Outcome::Answered)
+        }
+        Ok(false) => Ok(Outcome::Answered),
+        Err(error) if error.is_conflict() => Ok(Outcome::Open),
+        Err(error) if error.is_locked() => {
+            debug!(request = request.id, %error, "a request of the inbox waits");
+            Ok(Outcome::Locked)
+        }
+        Err(error) if error.is_transient() => Err(error),
+        Err(error) => {
+            warn!(request = request.id, %error, "cannot answer a request of the inbox");
+            Ok(Outcome::Open)
         }
     }
-    Ok(if answered > 0 && requests.len() == MAX_READ_REQUESTS as usize {
-        Left::More
-    } else if answered < requests.len() {
-        Left::Some
-    } else {
-        Left::None
-    })
 }
 
 /// Refuses a request for this reason. Every request gets an answer: one that stays open would be read again and again, and

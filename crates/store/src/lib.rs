@@ -30,6 +30,8 @@ pub mod copy;
 mod deadline;
 mod in_transaction;
 mod micros;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod part;
 mod rows;
 mod url;
 

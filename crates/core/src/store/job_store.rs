@@ -54,8 +54,8 @@ verbs! {
         /// not used.
         async fn write_inbox(&self, request: &InboxRequest) -> StoreResult<i64>;
 
-        /// Requests of the inbox that have no answer, oldest first.
-        async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>>;
+        /// Requests of the inbox that have no answer, without these, oldest first.
+        async fn open_inbox(&self, limit: u32, without: &[i64]) -> StoreResult<Vec<InboxRequest>>;
 
         /// Answers a request once: creates its job or refuses it, and writes down which, with the audit entry, in one
         /// transaction. Returns whether it did; another instance may have been faster, or be about to answer. A job

@@ -34,6 +34,7 @@ pub struct Calendars {
 
 /// A calendar that was written, and the jobs that follow it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CalendarWritten {
     /// The calendar as it is now.
     pub calendar: StoredCalendar,
@@ -45,6 +46,7 @@ pub struct CalendarWritten {
 
 /// The fires of a job that an edit of a calendar adds or removes in the next 90 days.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct CalendarEffect {
     /// The job. Of a per-org job, the fires in its own zone are compared.
     pub job: Arc<Definition>,

@@ -18,7 +18,11 @@ impl Jobs {
     ///
     /// The connection is `&mut tx` of a transaction that sqlx began, on PostgreSQL or SQLite, to the database of this
     /// everbell. A refusal leaves the transaction usable. The audit entry is a part of the transaction too. Instances
-    /// notice the commit within a second (behind a pooler, or in other processes on SQLite, when they poll). [`guides::transactions`](crate::guides::transactions) has the details.
+    /// notice the commit within a second (behind a pooler, or in other processes on SQLite, when they poll).
+    ///
+    /// After an error for which [`StoreError::is_locked`] holds (a deadlock, a serialization failure, a lock that was not
+    /// released in time), roll back and repeat the whole transaction: everbell cannot repeat what you did before.
+    /// [`guides::transactions`](crate::guides::transactions) has the details.
     ///
     /// ```
     /// # use everbell::{Everbell, Schedule};

@@ -18,6 +18,7 @@ pub(crate) const MAX_NAMED_JOBS: u32 = 1_000;
 
 /// The targets that live instances serve, and those that jobs need but no live instance serves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TargetReport {
     /// The targets that live instances serve.
     pub served: Vec<ServedTarget>,
@@ -27,6 +28,7 @@ pub struct TargetReport {
 
 /// A target, and the instances that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServedTarget {
     /// The target.
     pub target: Target,
@@ -38,6 +40,7 @@ pub struct ServedTarget {
 
 /// A target, and the jobs that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnservedTarget {
     /// The target.
     pub target: Target,

@@ -16,6 +16,7 @@ use crate::builder::Builder;
 use crate::client::{Jobs, Orgs, Runs};
 use crate::clock::Clock;
 use crate::engine::{Attempt, Engine, EngineOptions};
+use crate::inbox::Inbox;
 
 /// A time in a test: a [`Timestamp`], or its text.
 pub trait IntoTime {
@@ -45,6 +46,7 @@ pub struct TestBell {
     memory: Option<Arc<MemoryStore>>,
     pub(super) clock: Arc<ManualClock>,
     pub(super) engine: Engine,
+    pub(super) inbox: Inbox,
     /// Whether the instance has done anything yet.
     pub(super) started: bool,
     /// Whether the instance is shutting down, and takes no more work.
@@ -95,9 +97,9 @@ impl TestBell {
         let bell = builder.build().await.unwrap_or_else(|error| panic!("{error}"));
         let engine = instance(&bell);
         let (started, stopping, crashed) = (false, false, false);
-        let (slow, handler_timeout) = (BTreeSet::new(), None);
+        let (inbox, slow, handler_timeout) = (Inbox::default(), BTreeSet::new(), None);
         let mut test =
-            TestBell { bell, store, memory, clock, engine, started, stopping, slow, crashed, handler_timeout };
+            TestBell { bell, store, memory, clock, engine, inbox, started, stopping, slow, crashed, handler_timeout };
         test.turn().await;
         test
     }

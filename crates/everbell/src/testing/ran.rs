@@ -136,6 +136,7 @@ impl fmt::Display for Gaps {
 
 /// The number of runs by their final status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Drained {
     /// Succeeded runs.
     pub succeeded: usize,

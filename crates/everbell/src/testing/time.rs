@@ -11,6 +11,7 @@ use super::bell::{IntoTime, TestBell, instance};
 use super::ran::Drained;
 use crate::clock::{Host, HostTime, earlier, later};
 use crate::engine::{Attempt, Step, Stop, Wait};
+use crate::inbox::Left;
 
 /// How long a handler may take, in real time, before the clock moves on without it.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -141,14 +142,16 @@ impl TestBell {
         loop {
             let engine = &mut self.engine;
             let beat = engine.heartbeat.step().await;
-            let [resumed, progress, planned, claimed] = if self.stopping {
-                [const { Ok(Wait::ForSignal) }; 4]
+            let [asked, resumed, progress, planned, claimed] = if self.stopping {
+                [const { Ok(Wait::ForSignal) }; 5]
             } else {
+                let asked = self.bell.answer_inbox(&mut self.inbox).await;
+                let asked = asked.map(|left| if left == Left::More { Wait::No } else { Wait::ForSignal });
                 let resumed = engine.resumer.step().await;
                 // Not as a loop would, which waits a moment between two looks.
                 let progress = engine.reconciler.look(engine.shared.now()).await;
                 let progress = progress.map(|more| if more { Wait::No } else { Wait::ForSignal });
-                [resumed, progress, engine.planner.step().await, engine.claimer.step().await]
+                [asked, resumed, progress, engine.planner.step().await, engine.claimer.step().await]
             };
             self.let_handlers_work().await;
             let recorded = self.engine.recorder.step().await;
@@ -160,7 +163,7 @@ impl TestBell {
                 Ok(Wait::For(time)) => time.is_zero(),
                 Ok(Wait::ForSignal) => false,
             };
-            let steps = [&beat, &resumed, &progress, &planned, &claimed, &recorded, &reaped];
+            let steps = [&beat, &asked, &resumed, &progress, &planned, &claimed, &recorded, &reaped];
             if let Some(error) = steps.iter().find_map(|step| step.as_ref().err()) {
                 failures += 1;
                 assert!(failures < MAX_FAILURES, "the store fails again and again: {error}");

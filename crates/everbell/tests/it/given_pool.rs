@@ -22,7 +22,8 @@ async fn pool_of(database: &TestDatabase, size: u32) -> PgPool {
     let name = "set application_name = 'pool of the shop'";
     // Only here: the listener has a connection of its own, with the options of the pool.
     let pool = PgPoolOptions::new().max_connections(size).after_connect(move |connection, _| {
-        Box::pin(async move { sqlx::query(name).persistent(false).execute(connection).await.map(|_| ()) })
+        // Not as a query, which would stay prepared.
+        Box::pin(async move { sqlx::raw_sql(name).execute(connection).await.map(|_| ()) })
     });
     pool.connect_with(options).await.unwrap()
 }
@@ -172,4 +173,33 @@ async fn a_closed_pool_is_named_and_the_engine_ends_in_order() {
     within(running.shutdown()).await.unwrap();
     let error = Everbell::builder().pool(pool).build().await.unwrap_err().to_string();
     assert!(error.contains("closed the pool"), "{error}");
+}
+
+/// An application that rotates its password tells its pool, and expects that everbell connects like that too.
+#[tokio::test]
+async fn the_listener_connects_again_as_the_pool_does_by_then() {
+    let database = TestDatabase::create().await;
+    let options: PgConnectOptions = database.url().parse().unwrap();
+    let pool = PgPoolOptions::new().max_connections(4).connect_with(options.clone().application_name("before"));
+    let pool = pool.await.unwrap();
+    let bell = bell(&pool).await;
+    let listeners = async |name: &str| {
+        let count = sqlx::query_scalar::<_, i64>(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity
+             where datname = current_database() and application_name = $1 and query ilike 'listen %'",
+        );
+        count.bind(name).fetch_one(&pool).await.unwrap()
+    };
+    pool.set_connect_options(options.application_name("after"));
+    let found = async {
+        while listeners("before").await == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        while listeners("after").await == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    within(found).await;
+    drop(bell);
+    pool.close().await;
 }

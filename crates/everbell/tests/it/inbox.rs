@@ -6,6 +6,7 @@ use std::time::Duration;
 use everbell::{Everbell, JobStatus, Payload, Schedule, State, StoreError, TraceContext};
 use everbell_store::testing::{TestDatabase, execute};
 use serde_json::json;
+use sqlx::{Connection, PgConnection};
 
 use crate::given::{trail, within};
 
@@ -119,7 +120,7 @@ async fn bad_ones_between_good_ones(url: &str, batch: &'static str, refusals: us
     let bell = bell(url, &users).await;
     let steps = async {
         until(|| async { users.0.lock().unwrap().len() >= 4 }).await;
-        until(|| async { bell.store().open_inbox(10).await.unwrap().is_empty() }).await;
+        until(|| async { bell.store().open_inbox(10, &[]).await.unwrap().is_empty() }).await;
     };
     within(bell.run_until(steps)).await.unwrap();
     let mut users = users.0.lock().unwrap().clone();
@@ -160,6 +161,36 @@ async fn bad_requests_between_good_ones_on_sqlite() {
     let url = format!("sqlite:{}", folder.join("everbell.db").display());
     Box::pin(bad_ones_between_good_ones(&url, SQLITE_BETWEEN, 4)).await;
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// More requests whose keys an open transaction holds than an instance waits for in one look.
+#[tokio::test]
+async fn requests_whose_keys_are_locked_do_not_hold_up_the_others() {
+    let database = TestDatabase::create().await;
+    let users = Users::default();
+    let bell = bell(database.url(), &users).await;
+    let mut connection = PgConnection::connect(database.url()).await.unwrap();
+    let mut tx = connection.begin().await.unwrap();
+    let later = bell.now() + Duration::from_hours(1);
+    for n in 0..8 {
+        let held = Schedule::once(format!("held-{n}"), later).target("remind").payload(json!({ "user": 1 }));
+        bell.jobs().create_in(&mut tx, &held).await.unwrap();
+    }
+    let ask = r#"
+select everbell.enqueue('remind', '{"user": 300}', key => 'held-' || n) from generate_series(0, 7) n;
+select everbell.enqueue('remind', jsonb_build_object('user', n)) from generate_series(400, 404) n"#;
+    execute(database.url(), ask).await;
+    let steps = async {
+        until(|| async { users.0.lock().unwrap().len() >= 5 }).await;
+        let mut first = users.0.lock().unwrap().clone();
+        first.sort_unstable();
+        assert_eq!(first, [400, 401, 402, 403, 404], "the others are still locked");
+        tx.rollback().await.unwrap();
+        until(|| async { users.0.lock().unwrap().len() == 13 }).await;
+        until(|| async { bell.store().open_inbox(10, &[]).await.unwrap().is_empty() }).await;
+    };
+    within(bell.run_until(steps)).await.unwrap();
+    assert_eq!(bell.jobs().refused_requests(10).await.unwrap(), []);
 }
 
 #[tokio::test]

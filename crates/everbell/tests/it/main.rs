@@ -37,6 +37,7 @@ mod test_bell;
 mod test_bell_life;
 mod trace_contexts;
 mod transaction_connections;
+mod transaction_dropped;
 mod transaction_queue;
 mod transactions;
 mod whole;

@@ -250,3 +250,38 @@ async fn code_with_its_own_transactions_runs_on_sqlite() {
     drop((test, connection, store));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+async fn count(calls: everbell::State<Arc<Mutex<Vec<u64>>>>, Payload(user): Payload<u64>) {
+    calls.0.lock().unwrap().push(user);
+}
+
+/// A program that writes to the inbox with SQL is tested like one that calls the library.
+#[tokio::test]
+async fn requests_of_the_inbox_are_played() {
+    let folder = crate::transactions::folder();
+    let file = folder.join("test.db");
+    let store = Arc::new(SqliteStore::open(&file).await.unwrap());
+    let calls = Arc::<Mutex<Vec<u64>>>::default();
+    let app = Everbell::builder().target("count", count).state(Arc::clone(&calls));
+    let mut test = TestBell::start_on(store, app, "2027-01-01T00:00:00Z").await;
+    let mut connection = SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
+    let insert = "insert into everbell_inbox (target, payload, run_at, key, cron) values ";
+    let mut ask = async |values: &'static str| {
+        let sql = sqlx::AssertSqlSafe(format!("{insert}{values}"));
+        sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    };
+    ask("('count', '1', null, null, null), ('count', '2', '2027-01-01T06:00:00Z', 'later', null)").await;
+    ask("('count', '3', null, 'daily', '0 8 * * *'), ('count', '\"four\"', null, null, null)").await;
+    test.drain().await;
+    assert_eq!(*calls.lock().unwrap(), [1]);
+    let refused = test.jobs().refused_requests(10).await.unwrap();
+    assert!(refused.len() == 1 && refused[0].reason.contains("cannot read the payload"), "{refused:?}");
+    test.advance_to("2027-01-02T12:00:00Z").await;
+    assert_eq!(*calls.lock().unwrap(), [1, 2, 3, 3]);
+    test.assert_ran("later").await.times(1).at(["2027-01-01T06:00:00Z"]);
+    test.assert_ran("daily").await.times(2).at(["2027-01-01T08:00:00Z", "2027-01-02T08:00:00Z"]);
+    ask("('count', '5', null, null, null)").await;
+    test.restart().await;
+    assert_eq!(calls.lock().unwrap().last(), Some(&5));
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -40,9 +40,12 @@ pub async fn requests_are_read_back_oldest_first(fresh: Fresh) {
     let first = world.store.write_inbox(&request("remind")).await.unwrap();
     let second = world.store.write_inbox(&cron).await.unwrap();
     assert!(second > first);
-    let open = world.store.open_inbox(10).await.unwrap();
+    let open = world.store.open_inbox(10, &[]).await.unwrap();
     assert_eq!(open, [InboxRequest { id: first, ..request("remind") }, InboxRequest { id: second, ..cron }]);
-    assert_eq!(world.store.open_inbox(1).await.unwrap().len(), 1);
+    assert_eq!(world.store.open_inbox(1, &[]).await.unwrap().len(), 1);
+    let without = world.store.open_inbox(1, &[first, second + 1]).await.unwrap();
+    assert_eq!(without.iter().map(|request| request.id).collect::<Vec<_>>(), [second], "the limit counts the others");
+    assert_eq!(world.store.open_inbox(10, &[first, second]).await.unwrap(), []);
 }
 
 pub async fn a_request_is_answered_once_together_with_its_job(fresh: Fresh) {
@@ -51,7 +54,7 @@ pub async fn a_request_is_answered_once_together_with_its_job(fresh: Fresh) {
     assert!(answer(&world, id, &create("one"), "01:00").await.unwrap());
     assert!(!answer(&world, id, &create("two"), "01:00").await.unwrap(), "another one was faster");
     assert!(!answer(&world, id + 1_000, &create("two"), "01:00").await.unwrap(), "there is none");
-    assert_eq!(world.store.open_inbox(10).await.unwrap(), []);
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap(), []);
     assert_eq!(world.keys(&JobFilter::default()).await, ["one"]);
     assert_eq!(world.actions(None).await, ["inbox"]);
     assert_eq!(world.run_due(&success(), at("02:00")).await.len(), 1, "it fires");
@@ -65,7 +68,7 @@ pub async fn a_request_whose_key_is_taken_stays_open(fresh: Fresh) {
     let InboxAnswer::Create(mut job) = create("taken") else { unreachable!("made above") };
     std::sync::Arc::make_mut(&mut job.definition).id = job_id("taken", 5);
     assert_refused(answer(&world, id, &InboxAnswer::Create(job), "01:00").await, "conflict");
-    assert_eq!(world.store.open_inbox(10).await.unwrap().len(), 1);
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap().len(), 1);
     assert_eq!(world.actions(None).await, ["job.create"]);
 }
 
@@ -75,7 +78,7 @@ pub async fn refused_requests_are_listed_latest_first(fresh: Fresh) {
         let id = world.store.write_inbox(&request("remind")).await.unwrap();
         assert!(answer(&world, id, &InboxAnswer::Refuse(reason.to_owned()), now).await.unwrap());
     }
-    assert_eq!(world.store.open_inbox(10).await.unwrap(), []);
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap(), []);
     let refused = world.store.refused_inbox(10).await.unwrap();
     let told: Vec<_> = refused.iter().map(|RefusedRequest { reason, at, .. }| (reason.as_str(), *at)).collect();
     assert_eq!(told, [("no such zone", at("01:30")), ("no such target", at("01:00"))]);
@@ -95,7 +98,7 @@ pub async fn answered_requests_are_pruned_with_the_history(fresh: Fresh) {
     assert_eq!(world.store.refused_inbox(10).await.unwrap().len(), 1);
     assert_eq!(prune(&world, at("2026-11-17T00:00:00Z"), 100).await.unwrap().inbox, 1);
     assert_eq!(world.store.refused_inbox(10).await.unwrap().len(), 0);
-    assert_eq!(world.store.open_inbox(10).await.unwrap().len(), 1, "one without an answer stays");
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap().len(), 1, "one without an answer stays");
 }
 
 pub async fn no_more_answered_requests_are_pruned_than_the_limit_and_they_are_counted(fresh: Fresh) {
@@ -129,7 +132,7 @@ pub async fn a_purge_removes_the_payloads_of_the_requests_for_its_job(fresh: Fre
     let payloads: Vec<_> =
         refused.iter().map(|refused| (refused.request.id, refused.request.payload.is_some())).collect();
     assert_eq!(payloads, [(again, false), (other, true)]);
-    let waiting = world.store.open_inbox(10).await.unwrap();
+    let waiting = world.store.open_inbox(10, &[]).await.unwrap();
     assert_eq!((waiting[0].id, waiting[0].payload.is_some()), (open, true), "it is about the next job of this key");
 }
 

@@ -22,8 +22,9 @@ impl State {
         self.last_request
     }
 
-    pub(super) fn open_inbox(&self, limit: u32) -> Vec<InboxRequest> {
+    pub(super) fn open_inbox(&self, limit: u32, without: &[i64]) -> Vec<InboxRequest> {
         let open = self.inbox.values().filter(|stored| stored.answered_at.is_none());
+        let open = open.filter(|stored| !without.contains(&stored.request.id));
         open.take(limit as usize).map(|stored| stored.request.clone()).collect()
     }
 

@@ -82,8 +82,8 @@ impl JobStore for MemoryStore {
         self.with(|state| Ok(state.write_inbox(request))).inspect(|_| self.notify.notify_waiters())
     }
 
-    async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
-        self.with(|state| Ok(state.open_inbox(limit)))
+    async fn open_inbox(&self, limit: u32, without: &[i64]) -> StoreResult<Vec<InboxRequest>> {
+        self.with(|state| Ok(state.open_inbox(limit, without)))
     }
 
     async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {

@@ -17,6 +17,7 @@ use super::statement::Statement;
 use super::{PostgresStore, migrate};
 use crate::micros::Micros;
 use crate::rows::binds::bind_instance;
+use crate::rows::from_row::by_name;
 use crate::rows::{
     ActiveCountColumns, DueColumns, InstanceColumns, JobCountColumns, SettlingColumns, clock_trace, counts, readable,
     settling,
@@ -256,7 +257,6 @@ fn lease_report((run, attempt, cancel_by): (Uuid, i32, Option<String>)) -> Lease
 
 /// A row of `heartbeat.sql`: one for each run that is to be canceled, or a single one without a run.
 #[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
-#[derive(sqlx::FromRow)]
 struct BeatColumns {
     draining: bool,
     is_new: bool,
@@ -269,6 +269,11 @@ struct BeatColumns {
     due: bool,
     pending: bool,
 }
+
+by_name!(
+    sqlx::postgres::PgRow,
+    BeatColumns { draining, is_new, losses, unleased, lapsed, run_id, attempt, cancel_by, due, pending }
+);
 
 impl BeatColumns {
     fn read(rows: Vec<BeatColumns>, looks: bool) -> Beat {

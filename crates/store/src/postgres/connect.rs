@@ -126,7 +126,10 @@ impl PostgresStore {
             pool_of(&READ_SETTINGS, options.request_timeout, readers),
             pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, (others - readers).max(1)),
         );
-        PostgresStore::start(hosts, &schema, readers, loops, max_connections).await
+        let current = Arc::clone(&hosts);
+        let listening: Option<listen::Options> =
+            hosts.is_direct().then(|| Box::new(move || current.current().clone()) as _);
+        PostgresStore::start(hosts, &schema, readers, loops, listening, max_connections).await
     }
 
     /// Uses a pool of the application instead of connections of its own, with everything that the pool says: address, TLS,
@@ -135,8 +138,10 @@ impl PostgresStore {
     /// - It borrows at most a half of the pool's connections at once, and at least one; the rest is always the
     ///   application's. Each is borrowed for one short transaction. A pool of 6 or more is good: with fewer than 4, what
     ///   people ask and the loops take turns on one connection, and each waits for the other.
-    /// - One more connection, beside the pool and with the same options, listens for notifications. Behind a pooler in
-    ///   transaction mode none arrive, and loops notice the changes of others when they poll.
+    /// - One more connection, beside the pool and with the same options, listens for notifications. When it is lost, it
+    ///   connects with the options that the pool has by then ([`PgPool::set_connect_options`]), so a password may be
+    ///   rotated. Behind a pooler in transaction mode no notification arrives, and loops notice the changes of others when
+    ///   they poll.
     /// - Settings last until the end of a transaction, and no statement stays prepared, so sessions come back as they were.
     ///   That costs a round trip or two for each verb: a store with connections of its own is faster.
     /// - While the application holds all connections, everbell waits, and after some seconds reports that the database did
@@ -161,8 +166,9 @@ impl PostgresStore {
         };
         let readers = pool_of(&READ_SETTINGS, options.request_timeout, for_readers);
         let loops = pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, for_loops);
+        let listening: listen::Options = Box::new(move || (*pool.connect_options()).clone());
         // And the one that listens.
-        PostgresStore::start(hosts, &schema, readers, loops, borrowed + 1).await
+        PostgresStore::start(hosts, &schema, readers, loops, Some(listening), borrowed + 1).await
     }
 
     async fn start(
@@ -170,6 +176,7 @@ impl PostgresStore {
         schema: &Schema,
         readers: Pool,
         loops: Pool,
+        listening: Option<listen::Options>,
         max_connections: usize,
     ) -> StoreResult<PostgresStore> {
         patiently(|| migrate::run(&readers)).await?;
@@ -182,9 +189,8 @@ impl PostgresStore {
         }
         let wake = Arc::new(Notify::new());
         let floors = [Arc::new(Floors::default()), Arc::new(Floors::default())];
-        let listener = hosts
-            .is_direct()
-            .then(|| listen::Listener::start(Arc::clone(&hosts), schema.channel(), Arc::clone(&wake), floors.clone()));
+        let listener = listening
+            .map(|options| listen::Listener::start(options, schema.channel(), Arc::clone(&wake), floors.clone()));
         let [run_floors, timer_floors] = floors;
         Ok(PostgresStore {
             pool: readers,

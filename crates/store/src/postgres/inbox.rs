@@ -55,8 +55,8 @@ impl PostgresStore {
         Ok(id)
     }
 
-    pub(super) async fn read_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
-        let query = sqlx::query_as(include_str!("sql/open_inbox.sql")).bind(i64::from(limit));
+    pub(super) async fn read_inbox(&self, limit: u32, without: &[i64]) -> StoreResult<Vec<InboxRequest>> {
+        let query = sqlx::query_as(include_str!("sql/open_inbox.sql")).bind(i64::from(limit)).bind(without.to_vec());
         let rows: Vec<Row> = self.within("reading the inbox", query.fetch_all_on(&self.loops)).await?;
         Ok(rows.into_iter().map(request).collect())
     }

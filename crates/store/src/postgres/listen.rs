@@ -13,7 +13,6 @@ use tokio::time::Instant;
 
 use super::connect::KEEPALIVE_SETTINGS;
 use super::floors::Floors;
-use super::hosts::Hosts;
 
 /// Waits between attempts to connect again: doubled each time, up to this.
 const MAX_RECONNECT_PAUSE: Duration = Duration::from_secs(30);
@@ -25,6 +24,9 @@ const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// The wait before a probe is repeated that was not heard: doubled each time, up to the maximum.
 const MIN_PROBE_PAUSE: Duration = Duration::from_secs(2);
 const MAX_PROBE_PAUSE: Duration = Duration::from_mins(10);
+
+/// How to connect at this moment: to the server that is used now, with the password that holds now.
+pub(super) type Options = Box<dyn Fn() -> PgConnectOptions + Send + Sync>;
 
 /// A dedicated connection that wakes waiting loops.
 #[derive(Debug)]
@@ -42,9 +44,9 @@ struct State {
 }
 
 impl Listener {
-    pub(super) fn start(hosts: Arc<Hosts>, channel: String, wake: Arc<Notify>, floors: [Arc<Floors>; 2]) -> Listener {
+    pub(super) fn start(options: Options, channel: String, wake: Arc<Notify>, floors: [Arc<Floors>; 2]) -> Listener {
         let state = Arc::new(State::default());
-        let task = tokio::spawn(listen(hosts, channel, wake, floors, Arc::clone(&state)));
+        let task = tokio::spawn(listen(options, channel, wake, floors, Arc::clone(&state)));
         Listener { task, state }
     }
 
@@ -70,12 +72,11 @@ impl Drop for Listener {
     }
 }
 
-async fn listen(hosts: Arc<Hosts>, channel: String, wake: Arc<Notify>, floors: [Arc<Floors>; 2], state: Arc<State>) {
+async fn listen(options: Options, channel: String, wake: Arc<Notify>, floors: [Arc<Floors>; 2], state: Arc<State>) {
     let mut wait = MIN_RECONNECT_PAUSE;
     loop {
         // A pool of one, so that the listener never takes a connection from the verbs.
-        let options = hosts.current().clone().options(KEEPALIVE_SETTINGS);
-        let pool = PgPoolOptions::new().max_connections(1).connect_with(options.clone()).await;
+        let pool = PgPoolOptions::new().max_connections(1).connect_with(options().options(KEEPALIVE_SETTINGS)).await;
         if let Ok(pool) = pool
             && let Ok(mut listener) = PgListener::connect_with(&pool).await
             && listener.listen(&channel).await.is_ok()
@@ -85,7 +86,7 @@ async fn listen(hosts: Arc<Hosts>, channel: String, wake: Arc<Notify>, floors: [
             // Notifications before the connection are unknown, so all loops look once.
             forget(&floors);
             wake.notify_waiters();
-            let mut probe = Probe::new(options, &channel);
+            let mut probe = Probe::new(&options, &channel);
             while let Some(payload) = received(&mut listener, &mut probe, &state).await {
                 if payload == probe.word {
                     state.hears.store(true, Ordering::Relaxed);
@@ -112,7 +113,7 @@ fn forget(floors: &[Arc<Floors>; 2]) {
 
 /// A word that the listener has to hear, said by another connection.
 struct Probe<'a> {
-    options: PgConnectOptions,
+    options: &'a Options,
     channel: &'a str,
     word: String,
     said_at: Option<Instant>,
@@ -123,7 +124,7 @@ const PROBE_WORD: &str = "hear ";
 
 impl<'a> Probe<'a> {
     /// Two listeners must not take each other's word for theirs.
-    fn new(options: PgConnectOptions, channel: &'a str) -> Probe<'a> {
+    fn new(options: &'a Options, channel: &'a str) -> Probe<'a> {
         let word = format!("{PROBE_WORD}{:016x}", RandomState::new().build_hasher().finish());
         Probe { options, channel, word, said_at: None, pause: MIN_PROBE_PAUSE }
     }
@@ -137,7 +138,7 @@ impl<'a> Probe<'a> {
             self.pause = (self.pause * 2).min(MAX_PROBE_PAUSE);
         }
         let said = async {
-            let mut connection = self.options.connect().await?;
+            let mut connection = (self.options)().connect().await?;
             sqlx::query("select pg_notify($1, $2)")
                 .persistent(false)
                 .bind(self.channel)

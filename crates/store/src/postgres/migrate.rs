@@ -14,6 +14,7 @@ use super::old_layout::{self, OldLayout};
 use super::pooler::{News, Pool};
 use super::schema::Schema;
 use super::statement::Statement;
+use crate::rows::from_row::by_name;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
 pub(crate) const MIGRATIONS: [&str; 19] = [
@@ -219,7 +220,7 @@ async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
 const LOOKING: &str = "looking for the schema";
 
 /// The parts of a schema that concern everbell.
-#[derive(Debug, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Debug, PartialEq, Eq)]
 struct Look {
     schema_exists: bool,
     /// The columns of its table of migrations.
@@ -227,6 +228,8 @@ struct Look {
     /// Those that have a name of ours.
     relations: Vec<String>,
 }
+
+by_name!(sqlx::postgres::PgRow, Look { schema_exists, columns, relations });
 
 async fn look(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Look> {
     let query = sqlx::query_as(include_str!("catalog/find_schema.sql")).bind(schema.name().to_owned());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::stream::TryStreamExt;
-use sqlx::{AssertSqlSafe, Connection, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr};
 
 use super::given_pool::{GivenConnection, GivenPool};
 use super::hosts::code;
@@ -17,6 +17,7 @@ use super::pool::{Connections, PooledConnection};
 use super::schema::Schema;
 use super::statement::{Backend, Sent, Step};
 use crate::deadline::{Budget, Stage};
+use crate::part::Part;
 
 /// Connections to take turns with.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ enum Work<'t> {
     Own(PooledConnection),
     Given(GivenConnection),
     /// A part of the caller's transaction.
-    Inside(Transaction<'t, Postgres>),
+    Inside(Part<'t, Postgres>),
 }
 
 impl Pool {
@@ -145,12 +146,12 @@ impl<'t> Session<'t> {
     /// Starts a part of the caller's transaction: it is undone with it, or alone.
     pub(super) async fn inside(connection: &'t mut PgConnection, pool: &Pool) -> sqlx::Result<Session<'t>> {
         let budget = Budget::new(pool.limit);
-        // If the beginning of a savepoint is given up or fails, sqlx rolls back the whole transaction of the caller, whose commit
-        // then does nothing. So what an earlier statement has left comes first, and an aborted transaction is refused here.
+        // If the beginning of a savepoint fails, sqlx rolls back the whole transaction of the caller. So what an earlier
+        // statement has left comes first, and an aborted transaction is refused here.
         budget.spend(Stage::Sent, connection.execute("select 1")).await?;
-        let transaction = connection.begin().await?;
+        let part = Part::savepoint(connection).await?;
         let schema = Arc::clone(&pool.schema);
-        Ok(Session { work: Work::Inside(transaction), unnamed: pool.behind_pooler, budget, schema })
+        Ok(Session { work: Work::Inside(part), unnamed: pool.behind_pooler, budget, schema })
     }
 
     /// Commits, and notifies every instance: in one message, because locks are held meanwhile.
@@ -164,12 +165,12 @@ impl<'t> Session<'t> {
         match self.work {
             Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
             Work::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
-            Work::Inside(mut transaction) => {
+            Work::Inside(mut part) => {
                 let done = async {
                     if let Some([notify, _]) = notify {
-                        transaction.execute(notify.clone()).await?;
+                        part.execute(notify.clone()).await?;
                     }
-                    transaction.commit().await
+                    part.commit().await
                 };
                 self.budget.spend(Stage::Sent, done).await
             }
@@ -182,7 +183,7 @@ impl<'t> Session<'t> {
         match self.work {
             Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
             Work::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
-            Work::Inside(transaction) => self.budget.spend(Stage::Sent, transaction.rollback()).await,
+            Work::Inside(part) => self.budget.spend(Stage::Sent, part.rollback()).await,
         }
     }
 
@@ -199,24 +200,24 @@ impl<'t> Session<'t> {
         match &mut self.work {
             Work::Own(connection) => connection.connection(),
             Work::Given(connection) => connection.connection(),
-            Work::Inside(transaction) => transaction,
+            Work::Inside(part) => part,
         }
     }
 }
 
 impl Backend for &mut Session<'_> {
-    async fn send<'q, E: Execute<'q, Postgres> + 'q>(self, query: E) -> sqlx::Result<Vec<Step>> {
-        let (unnamed, budget) = (self.unnamed, self.budget);
-        let schema = Arc::clone(&self.schema);
-        let sent = self.connection().fetch_many(Sent { query, unnamed, schema }).try_collect();
+    async fn send(self, statement: Sent) -> sqlx::Result<Vec<Step>> {
+        let budget = self.budget;
+        let statement = statement.within(&self.schema, self.unnamed);
+        let sent = self.connection().fetch_many(statement).try_collect();
         budget.spend(Stage::Sent, sent).await.map_err(|error| self.judge(error))
     }
 }
 
 impl Backend for &Pool {
-    async fn send<'q, E: Execute<'q, Postgres> + 'q>(self, query: E) -> sqlx::Result<Vec<Step>> {
+    async fn send(self, statement: Sent) -> sqlx::Result<Vec<Step>> {
         let mut session = self.alone().await?;
-        let steps = session.send(query).await?;
+        let steps = session.send(statement).await?;
         session.commit(News::None).await?;
         Ok(steps)
     }

@@ -2,9 +2,11 @@
 //!
 //! [`Statement`] adds methods to the queries of sqlx. Its own methods want an `sqlx::Executor`, and that trait has one more
 //! required method when another crate of the program turns on sqlx's macros, so no type of ours can implement it.
+//!
+//! All of them become one type, [`Sent`], before they are sent: else the compiler would generate the whole way to the driver
+//! again for each type of row, which is most of the time that this crate needs in a program that embeds it.
 
 use std::future::Future;
-use std::sync::Arc;
 
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgQueryResult, PgRow, PgStatement};
@@ -19,9 +21,7 @@ pub(super) type Step = Either<PgQueryResult, PgRow>;
 /// A receiver of statements: a transaction, or a pool, in which each statement is its own transaction.
 pub(super) trait Backend: Send {
     /// Sends a statement, and waits for the whole answer.
-    fn send<'q, E>(self, statement: E) -> impl Future<Output = sqlx::Result<Vec<Step>>> + Send
-    where
-        E: Execute<'q, Postgres> + 'q;
+    fn send(self, statement: Sent) -> impl Future<Output = sqlx::Result<Vec<Step>>> + Send;
 }
 
 /// A query of sqlx that is sent to a [`Backend`].
@@ -31,18 +31,25 @@ pub(super) trait Statement<'q>: Execute<'q, Postgres> + 'q {
 
     fn read(row: PgRow) -> sqlx::Result<Self::Output>;
 
+    /// The statement as it is sent.
+    fn into_sent(mut self) -> sqlx::Result<Sent> {
+        let persistent = self.persistent();
+        let arguments = self.take_arguments().map_err(sqlx::Error::Encode)?;
+        Ok(Sent { sql: self.sql(), arguments, persistent })
+    }
+
     /// Sends the statement, and returns the number of rows that it changed.
     fn execute_on(self, backend: impl Backend) -> impl Future<Output = sqlx::Result<PgQueryResult>> + Send {
         async move {
             let mut result = PgQueryResult::default();
-            result.extend(backend.send(self).await?.into_iter().filter_map(Either::left));
+            result.extend(backend.send(self.into_sent()?).await?.into_iter().filter_map(Either::left));
             Ok(result)
         }
     }
 
     /// Sends the statement, and returns all rows.
     fn fetch_all_on(self, backend: impl Backend) -> impl Future<Output = sqlx::Result<Vec<Self::Output>>> + Send {
-        async move { backend.send(self).await?.into_iter().filter_map(Either::right).map(Self::read).collect() }
+        async move { backend.send(self.into_sent()?).await?.into_iter().filter_map(Either::right).map(Self::read).collect() }
     }
 
     /// Sends the statement, and returns its first row, if there is one.
@@ -50,7 +57,7 @@ pub(super) trait Statement<'q>: Execute<'q, Postgres> + 'q {
         self,
         backend: impl Backend,
     ) -> impl Future<Output = sqlx::Result<Option<Self::Output>>> + Send {
-        async move { backend.send(self).await?.into_iter().find_map(Either::right).map(Self::read).transpose() }
+        async move { backend.send(self.into_sent()?).await?.into_iter().find_map(Either::right).map(Self::read).transpose() }
     }
 
     /// Sends the statement, and returns its first row.
@@ -106,27 +113,34 @@ impl Statement<'_> for RawSql {
     }
 }
 
-/// A query as it is sent: with the schema of the store, and perhaps without a name on the server.
-pub(super) struct Sent<E> {
-    pub(super) query: E,
-    pub(super) unnamed: bool,
-    pub(super) schema: Arc<Schema>,
+/// A statement as it is sent.
+pub(super) struct Sent {
+    sql: SqlStr,
+    arguments: Option<PgArguments>,
+    persistent: bool,
 }
 
-impl<'q, E: Execute<'q, Postgres>> Execute<'q, Postgres> for Sent<E> {
+impl Sent {
+    /// In this schema, and without a name on the server if that is wanted.
+    pub(super) fn within(self, schema: &Schema, unnamed: bool) -> Sent {
+        Sent { sql: schema.qualify(self.sql), persistent: self.persistent && !unnamed, ..self }
+    }
+}
+
+impl Execute<'_, Postgres> for Sent {
     fn sql(self) -> SqlStr {
-        self.schema.qualify(self.query.sql())
+        self.sql
     }
 
     fn statement(&self) -> Option<&PgStatement> {
-        self.query.statement()
+        None
     }
 
     fn take_arguments(&mut self) -> Result<Option<PgArguments>, BoxDynError> {
-        self.query.take_arguments()
+        Ok(self.arguments.take())
     }
 
     fn persistent(&self) -> bool {
-        !self.unnamed && self.query.persistent()
+        self.persistent
     }
 }

@@ -7,14 +7,14 @@ use everbell_core::store::StoreResult;
 use everbell_core::{Invalid, JobKey, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::from_row::by_name;
 use super::{corrupt, count, word};
 use crate::micros::Micros;
 
 /// A row of `problems`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct ProblemColumns {
     pub(crate) id: Uuid,
     pub(crate) kind: String,
@@ -23,6 +23,8 @@ pub(crate) struct ProblemColumns {
     pub(crate) closed_at: Option<Micros>,
     pub(crate) state: String,
 }
+
+by_name!(ProblemColumns { id, kind, job_key, opened_at, closed_at, state });
 
 /// The content of the column `state`. Times are microseconds since 1970.
 #[derive(Serialize, Deserialize)]
@@ -127,7 +129,7 @@ impl ProblemColumns {
 }
 
 /// A row of `deliveries`, without its lease.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct DeliveryColumns {
     pub(crate) id: Uuid,
     pub(crate) problem_id: Option<Uuid>,
@@ -143,6 +145,22 @@ pub(crate) struct DeliveryColumns {
     pub(crate) error: Option<String>,
     pub(crate) ended_at: Option<Micros>,
 }
+
+by_name!(DeliveryColumns {
+    id,
+    problem_id,
+    rule,
+    channel,
+    change,
+    message,
+    created_at,
+    available_at,
+    status,
+    attempt,
+    next_attempt_at,
+    error,
+    ended_at,
+});
 
 impl DeliveryColumns {
     pub(crate) fn read(self) -> StoreResult<Delivery> {

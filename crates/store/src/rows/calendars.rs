@@ -9,13 +9,13 @@ use everbell_core::calendar::{
 use everbell_core::store::{StoreError, StoreResult, StoredCalendar};
 use everbell_core::{Definition, Invalid, Source, Zone};
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 
+use super::from_row::by_name;
 use super::{corrupt, word};
 use crate::micros::Micros;
 
 /// A calendar as it is stored.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct CalendarColumns {
     pub(crate) name: String,
     pub(crate) version: i64,
@@ -26,6 +26,8 @@ pub(crate) struct CalendarColumns {
     pub(crate) created_at: Micros,
     pub(crate) updated_at: Micros,
 }
+
+by_name!(CalendarColumns { name, version, applied_version, content, source, updated_by, created_at, updated_at });
 
 /// The days of a calendar, in JSON.
 #[derive(Default, Deserialize, Serialize)]

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use everbell_core::store::{CounterKey, RunCounters, StoreResult, TimeCounts};
 use everbell_core::{Invalid, JobKey, RunStatus, Target};
-use sqlx::FromRow;
 
+use super::from_row::by_name;
 use super::{corrupt, count, readable, word};
 
 /// Runs of a job that ended alike. Times in microseconds.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct EndedColumns {
     job_key: String,
     target: String,
@@ -25,8 +25,22 @@ pub(crate) struct EndedColumns {
     longest_delay: Option<i64>,
 }
 
+by_name!(EndedColumns {
+    job_key,
+    target,
+    status,
+    failure_code,
+    took_place,
+    delay_place,
+    runs,
+    took,
+    longest_took,
+    delay,
+    longest_delay,
+});
+
 /// The counters of a job: of an hour, or of several, whose texts follow each other. Times in microseconds.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct CounterColumns {
     pub(crate) job_key: String,
     pub(crate) target: String,
@@ -46,6 +60,24 @@ pub(crate) struct CounterColumns {
     /// `<code>:<runs>`, separated by spaces.
     pub(crate) failures: String,
 }
+
+by_name!(CounterColumns {
+    job_key,
+    target,
+    succeeded,
+    failed,
+    canceled,
+    skipped,
+    took_runs,
+    took_total,
+    took_longest,
+    delay_runs,
+    delay_total,
+    delay_longest,
+    took_places,
+    delay_places,
+    failures,
+});
 
 fn key((job_key, target): (&str, &str)) -> Result<CounterKey, Invalid> {
     if job_key.is_empty() {

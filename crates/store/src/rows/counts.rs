@@ -2,13 +2,13 @@
 
 use everbell_core::store::{ActiveCount, Counts, JobCount, StoreResult, TargetCount};
 use everbell_core::{JobStatus, RunStatus, Target};
-use sqlx::FromRow;
 
+use super::from_row::by_name;
 use super::{corrupt, count, word};
 use crate::micros::Micros;
 
 /// A group of `jobs`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobCountColumns {
     pub(crate) status: String,
     pub(crate) schedule_type: String,
@@ -16,28 +16,36 @@ pub(crate) struct JobCountColumns {
     pub(crate) errored: i64,
 }
 
+by_name!(JobCountColumns { status, schedule_type, jobs, errored });
+
 /// Living jobs of a target.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct TargetCountColumns {
     pub(crate) target: String,
     pub(crate) status: String,
     pub(crate) jobs: i64,
 }
 
+by_name!(TargetCountColumns { target, status, jobs });
+
 /// A group of `active_runs`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct ActiveCountColumns {
     pub(crate) target: String,
     pub(crate) status: String,
     pub(crate) runs: i64,
 }
 
+by_name!(ActiveCountColumns { target, status, runs });
+
 /// The timers that are due.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct DueColumns {
     pub(crate) due_timers: i64,
     pub(crate) oldest_due_at: Option<Micros>,
 }
+
+by_name!(DueColumns { due_timers, oldest_due_at });
 
 /// Returns the jobs in the order of the words, whatever collation the database has.
 pub(crate) fn job_counts(mut jobs: Vec<JobCountColumns>) -> StoreResult<Vec<JobCount>> {

@@ -5,14 +5,14 @@ use everbell_core::store::{FREEZE_RETENTION, MAX_FREEZES, StoreResult};
 use everbell_core::{Invalid, JobKey};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::corrupt;
+use super::from_row::by_name;
 use crate::micros::Micros;
 
 /// A freeze as it is stored.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct FreezeColumns {
     pub(crate) id: Uuid,
     pub(crate) starts_at: Micros,
@@ -24,6 +24,8 @@ pub(crate) struct FreezeColumns {
     pub(crate) ended_at: Option<Micros>,
     pub(crate) ended_by: Option<String>,
 }
+
+by_name!(FreezeColumns { id, starts_at, ends_at, reason, scope, created_by, created_at, ended_at, ended_by });
 
 /// The jobs of a freeze, in JSON.
 #[derive(Default, Deserialize, Serialize)]

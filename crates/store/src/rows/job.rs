@@ -8,16 +8,16 @@ use everbell_core::{
     Definition, Invalid, Job, JobId, JobKey, JobState, JobStatus, Json, OrgId, Pause, Run, Scope, Source, Spec, Target,
     Unschedulable, When, Zone,
 };
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::definitions::Definitions;
+use super::from_row::by_name;
 use super::run::trace_context;
 use super::{TimerColumns, corrupt, declarations, policies, word};
 use crate::micros::Micros;
 
 /// A job as it is stored.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobColumns {
     pub(crate) id: Uuid,
     pub(crate) job_key: String,
@@ -53,6 +53,42 @@ pub(crate) struct JobColumns {
     pub(crate) updated_by: String,
     pub(crate) updated_at: Micros,
 }
+
+by_name!(JobColumns {
+    id,
+    job_key,
+    version,
+    target,
+    payload,
+    cron_expression,
+    run_at,
+    timezone,
+    anchor_at,
+    start_at,
+    end_at,
+    dst_gap,
+    dst_fold,
+    scope,
+    policies,
+    labels,
+    description,
+    source,
+    supersedes_job_id,
+    created_by,
+    created_at,
+    status,
+    error,
+    pause_reason,
+    paused_by,
+    paused_at,
+    paused_until,
+    revision,
+    consecutive_failures,
+    declaration,
+    trace_context,
+    updated_by,
+    updated_at,
+});
 
 impl JobColumns {
     /// Definition and state; the definition from `known` if it is there.
@@ -217,9 +253,8 @@ impl JobValues {
 }
 
 /// A job with its timer, and the id of its last run.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobListColumns {
-    #[sqlx(flatten)]
     pub(crate) job: JobColumns,
     pub(crate) next_run_at: Option<Micros>,
     pub(crate) last_slot_at: Option<Micros>,
@@ -230,6 +265,11 @@ pub(crate) struct JobListColumns {
     pub(crate) next_org_run_at: Option<Micros>,
     pub(crate) next_org_id: Option<String>,
 }
+
+by_name!(JobListColumns {
+    next_run_at, last_slot_at, rescheduled_from, last_local_date, last_run_id, last_run_at, next_org_run_at,
+    next_org_id,
+} flatten { job });
 
 impl JobListColumns {
     /// The job with its timer (unless it has one for each org), or the next fire of all orgs.

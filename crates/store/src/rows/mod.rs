@@ -4,7 +4,6 @@
 pub(crate) mod alerts;
 mod batch;
 pub(crate) mod binds;
-mod by_position;
 pub(crate) mod calendars;
 pub(crate) mod columns;
 pub(crate) mod counters;
@@ -16,6 +15,7 @@ mod due;
 pub(crate) mod earlier;
 pub(crate) mod errored;
 pub(crate) mod freezes;
+pub(crate) mod from_row;
 mod job;
 pub(crate) mod job_list;
 pub(crate) mod org_updates;
@@ -27,6 +27,7 @@ pub(crate) mod reports;
 mod run;
 pub(crate) mod scan;
 mod sessions;
+mod settling;
 mod small_tables;
 pub(crate) mod summary;
 
@@ -38,8 +39,9 @@ pub(crate) use due::{DueTimers, Owner, PlanContext, active_by_owner, owners_of, 
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};
 pub(crate) use pages::{bad_cursor, check_cap, check_limit, cursor_time, page_of};
 pub(crate) use rearm::{Asked, GapCuts, clock_trace};
-pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, SettlingColumns, WholeRun, settling};
+pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, WholeRun};
 pub(crate) use sessions::SessionColumns;
+pub(crate) use settling::{SettlingColumns, settling};
 pub(crate) use small_tables::{
     AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, token_from, words_of,
 };

@@ -12,16 +12,16 @@ use everbell_core::store::{AuditEntry, OrgUpdateProgress, StoreError, StoreResul
 use everbell_core::{ActiveRun, Definition, GapReason, Invalid, Job, JobId, JobKey, OrgId, Overlap, TraceContext};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::from_row::by_name;
 use super::orgs::{OrgSettingsColumns, OrgTimerColumns, OverrideColumns};
 use super::run::trace_context;
 use super::{PlanBatch, TimerColumns, corrupt, count, json, word};
 use crate::micros::Micros;
 
 /// A row of `sweeps`, the table of org updates.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrgUpdateColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Uuid,
@@ -33,6 +33,8 @@ pub(crate) struct OrgUpdateColumns {
     pub(crate) reached: Option<String>,
     pub(crate) seen: i64,
 }
+
+by_name!(OrgUpdateColumns { id, job_id, job_key, work, detail, actor, at, reached, seen });
 
 impl OrgUpdateColumns {
     pub(crate) fn new(job: &Definition, task: &OrgTask, audit: &AuditEntry) -> OrgUpdateColumns {
@@ -153,20 +155,22 @@ impl Detail {
 }
 
 /// The columns of an org that an org update needs.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct SteppedOrgColumns {
     pub(crate) id: String,
-    #[sqlx(flatten)]
     pub(crate) place: OrgSettingsColumns,
 }
 
+by_name!(SteppedOrgColumns { id } flatten { place });
+
 /// An override, with its org.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrgOverrideColumns {
     pub(crate) org_id: String,
-    #[sqlx(flatten)]
     pub(crate) override_: OverrideColumns,
 }
+
+by_name!(OrgOverrideColumns { org_id } flatten { override_ });
 
 /// The orgs of a step, in the order of their ids. One whose id cannot be read has no timers.
 pub(crate) fn stepped_orgs(rows: Vec<SteppedOrgColumns>) -> Vec<(OrgId, OrgSettings)> {

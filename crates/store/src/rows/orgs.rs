@@ -7,9 +7,9 @@ use everbell_core::org::{
 };
 use everbell_core::store::{AuditEntry, Cursor, JobOrg, OrgCounts, OrgJob, OrgWritten, Page, StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, JobKey, JobStatus, Json, OrgId, Timer};
-use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::from_row::by_name;
 use super::{Definitions, JobColumns, TimerColumns, corrupt, count, word};
 use crate::micros::Micros;
 
@@ -73,12 +73,11 @@ pub(crate) fn page_of<R, T>(
 }
 
 /// A row of `orgs`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrgColumns {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) settings: String,
-    #[sqlx(flatten)]
     pub(crate) place: OrgSettingsColumns,
     pub(crate) revision: i64,
     pub(crate) created_at: Micros,
@@ -86,8 +85,10 @@ pub(crate) struct OrgColumns {
     pub(crate) updated_at: Micros,
 }
 
+by_name!(OrgColumns { id, name, settings, revision, created_at, updated_by, updated_at } flatten { place });
+
 /// The columns of `orgs` that decide when its jobs fire.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrgSettingsColumns {
     pub(crate) timezone: String,
     pub(crate) enabled: bool,
@@ -96,6 +97,8 @@ pub(crate) struct OrgSettingsColumns {
     pub(crate) moved_from: Option<String>,
     pub(crate) moved_at: Option<Micros>,
 }
+
+by_name!(OrgSettingsColumns { timezone, enabled, deleted, changed_at, moved_from, moved_at });
 
 impl OrgSettingsColumns {
     pub(crate) fn read(self) -> OrgSettings {
@@ -150,7 +153,7 @@ impl From<&Org> for OrgColumns {
 }
 
 /// The columns of a row of `org_overrides`; all `None` where a join found no row.
-#[derive(Clone, Debug, Default, FromRow)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OverrideColumns {
     pub(crate) for_job: Option<String>,
     pub(crate) wanted: Option<bool>,
@@ -158,6 +161,8 @@ pub(crate) struct OverrideColumns {
     pub(crate) overridden_by: Option<String>,
     pub(crate) overridden_at: Option<Micros>,
 }
+
+by_name!(OverrideColumns { for_job, wanted, own_expression, overridden_by, overridden_at });
 
 impl OverrideColumns {
     pub(crate) fn read(self) -> StoreResult<Option<Override>> {
@@ -173,7 +178,7 @@ impl OverrideColumns {
 }
 
 /// The timer of a job for an org; all empty where a join found none.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct MaybeTimerColumns {
     pub(crate) next_run_at: Option<Micros>,
     pub(crate) last_slot_at: Option<Micros>,
@@ -181,6 +186,8 @@ pub(crate) struct MaybeTimerColumns {
     pub(crate) last_local_date: Option<String>,
     pub(crate) timer_error: Option<String>,
 }
+
+by_name!(MaybeTimerColumns { next_run_at, last_slot_at, rescheduled_from, last_local_date, timer_error });
 
 impl MaybeTimerColumns {
     /// The timer and what is wrong with it. One that cannot be read is none, and that is what is wrong.
@@ -201,15 +208,14 @@ impl MaybeTimerColumns {
 }
 
 /// An org as a job sees it.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct JobOrgColumns {
-    #[sqlx(flatten)]
     pub(crate) org: OrgColumns,
-    #[sqlx(flatten)]
     pub(crate) override_: OverrideColumns,
-    #[sqlx(flatten)]
     pub(crate) timer: MaybeTimerColumns,
 }
+
+by_name!(JobOrgColumns {} flatten { org, override_, timer });
 
 impl JobOrgColumns {
     pub(crate) fn read(self, job: JobId) -> StoreResult<JobOrg> {
@@ -219,15 +225,14 @@ impl JobOrgColumns {
 }
 
 /// A job as an org sees it.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrgJobColumns {
-    #[sqlx(flatten)]
     pub(crate) job: JobColumns,
-    #[sqlx(flatten)]
     pub(crate) override_: OverrideColumns,
-    #[sqlx(flatten)]
     pub(crate) timer: MaybeTimerColumns,
 }
+
+by_name!(OrgJobColumns {} flatten { job, override_, timer });
 
 impl OrgJobColumns {
     pub(crate) fn read(self, org: &OrgId, known: &Definitions) -> StoreResult<OrgJob> {
@@ -237,18 +242,18 @@ impl OrgJobColumns {
 }
 
 /// The facts that decide about a timer of an org that is due.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct FactsColumns {
     pub(crate) job_id: Uuid,
     pub(crate) org_id: String,
     pub(crate) status: String,
     pub(crate) errored: bool,
     pub(crate) job_changed_at: Micros,
-    #[sqlx(flatten)]
     pub(crate) place: OrgSettingsColumns,
-    #[sqlx(flatten)]
     pub(crate) override_: OverrideColumns,
 }
+
+by_name!(FactsColumns { job_id, org_id, status, errored, job_changed_at } flatten { place, override_ });
 
 impl FactsColumns {
     pub(crate) fn read(self) -> StoreResult<((Uuid, String), OrgFacts)> {
@@ -261,7 +266,7 @@ impl FactsColumns {
 }
 
 /// A timer of an org and why it is errored.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrgTimerColumns {
     pub(crate) job_id: Uuid,
     pub(crate) org_id: String,
@@ -271,6 +276,8 @@ pub(crate) struct OrgTimerColumns {
     pub(crate) last_local_date: Option<String>,
     pub(crate) error: Option<String>,
 }
+
+by_name!(OrgTimerColumns { job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date, error });
 
 impl OrgTimerColumns {
     pub(crate) fn read(self) -> StoreResult<OrgTimer> {
@@ -287,13 +294,15 @@ impl OrgTimerColumns {
 }
 
 /// How many there are of what.
-#[derive(Clone, Copy, Debug, FromRow)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct OrgCountColumns {
     orgs: i64,
     errored: i64,
     waiting: i64,
     org_updates: i64,
 }
+
+by_name!(OrgCountColumns { orgs, errored, waiting, org_updates });
 
 impl OrgCountColumns {
     pub(crate) fn read(self) -> OrgCounts {

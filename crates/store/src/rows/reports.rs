@@ -4,9 +4,9 @@ use everbell_core::outage::{Absence, LateOutcome, LateRange, LateSlots};
 use everbell_core::store::{GapCount, MAX_ABSENCES, MAX_ORG_FIRES, OrgFires, StoreResult};
 use everbell_core::{GapReason, Invalid, JobId, JobKey, OrgId};
 use jiff::{SignedDuration, Timestamp};
-use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::from_row::by_name;
 use super::{corrupt, count, word};
 use crate::micros::Micros;
 
@@ -19,11 +19,13 @@ pub(crate) fn folded_until(range: &LateRange) -> Timestamp {
 }
 
 /// A row of `absences`.
-#[derive(Clone, Copy, Debug, FromRow)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct AbsenceColumns {
     pub(crate) from_at: Micros,
     pub(crate) until_at: Micros,
 }
+
+by_name!(AbsenceColumns { from_at, until_at });
 
 impl AbsenceColumns {
     pub(crate) fn read(self) -> Absence {
@@ -32,7 +34,7 @@ impl AbsenceColumns {
 }
 
 /// Slots of a job with one outcome.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct LateSlotsColumns {
     pub(crate) job_key: String,
     pub(crate) outcome: String,
@@ -40,6 +42,8 @@ pub(crate) struct LateSlotsColumns {
     pub(crate) first_slot_at: Micros,
     pub(crate) last_slot_at: Micros,
 }
+
+by_name!(LateSlotsColumns { job_key, outcome, slots, first_slot_at, last_slot_at });
 
 impl LateSlotsColumns {
     pub(crate) fn read(self) -> StoreResult<LateSlots> {
@@ -57,12 +61,14 @@ impl LateSlotsColumns {
 }
 
 /// The gaps of a reason.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct GapCountColumns {
     pub(crate) reason: String,
     pub(crate) gaps: i64,
     pub(crate) slots: i64,
 }
+
+by_name!(GapCountColumns { reason, gaps, slots });
 
 /// Those that can be read, in the order of the words.
 pub(crate) fn gap_counts(mut rows: Vec<GapCountColumns>) -> Vec<GapCount> {
@@ -75,13 +81,15 @@ pub(crate) fn gap_counts(mut rows: Vec<GapCountColumns>) -> Vec<GapCount> {
 }
 
 /// Timers of orgs that fire at the same time for the same job.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct OrgFiresColumns {
     pub(crate) job_id: Uuid,
     pub(crate) next_run_at: Micros,
     pub(crate) first_org: String,
     pub(crate) orgs: i64,
 }
+
+by_name!(OrgFiresColumns { job_id, next_run_at, first_org, orgs });
 
 impl OrgFiresColumns {
     pub(crate) fn read(self) -> StoreResult<OrgFires> {

@@ -3,23 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::settle::Settling;
 use everbell_core::store::{Claim, StoreResult};
 use everbell_core::{
     ActiveRun, BackfillId, Definition, Failure, FailureCode, InstanceId, Invalid, JobId, JobKey, Json, NewRun, OrgId,
     Run, RunId, RunStatus, SkipReason, Target, TraceContext, Trigger,
 };
 use jiff::Timestamp;
-use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::by_position::by_position;
-use super::{LoadedJobs, corrupt, count, earlier, json, org, word};
+use super::from_row::{by_name, by_position};
+use super::{corrupt, count, earlier, json, org, word};
 use crate::micros::Micros;
 
 /// A row of the view `run_rows`.
 #[allow(clippy::struct_excessive_bools, reason = "columns, not states")]
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct RunColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Option<Uuid>,
@@ -56,13 +54,50 @@ pub(crate) struct RunColumns {
     pub(crate) trace_context: Option<String>,
 }
 
+by_name!(RunColumns {
+    id,
+    job_id,
+    job_key,
+    job_version,
+    org_id,
+    local_date,
+    target,
+    payload,
+    trigger,
+    by_slot,
+    at,
+    scheduled_at,
+    created_at,
+    status,
+    skip_reason,
+    skip_detail,
+    held,
+    catch_up,
+    folded,
+    attempt,
+    runner_id,
+    claimed_at,
+    started_at,
+    finished_at,
+    lease_until,
+    cancel_by,
+    failure_code,
+    failure_message,
+    failure_details,
+    next_attempt_at,
+    result,
+    earlier,
+    trace_context,
+});
+
 /// A run with its output.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct WholeRun {
-    #[sqlx(flatten)]
     run: RunColumns,
     output: Option<String>,
 }
+
+by_name!(WholeRun { output } flatten { run });
 
 impl WholeRun {
     pub(crate) fn read(self) -> StoreResult<Run> {
@@ -199,7 +234,7 @@ impl RunValues {
 }
 
 /// An active run as the overlap check sees it.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct ActiveColumns {
     pub(crate) run_id: Uuid,
     pub(crate) job_id: Uuid,
@@ -208,6 +243,8 @@ pub(crate) struct ActiveColumns {
     pub(crate) cancel_requested: bool,
     pub(crate) backfill: bool,
 }
+
+by_name!(ActiveColumns { run_id, job_id, org_id, held, cancel_requested, backfill });
 
 impl ActiveColumns {
     pub(crate) fn read(&self) -> ActiveRun {
@@ -314,30 +351,6 @@ impl ClaimColumns {
         run.lease_until = Some(lease_until);
         run.cancel_by = self.cancel_by;
         Ok(run)
-    }
-}
-
-/// A running run whose lease ran out.
-#[derive(Clone, Debug, FromRow)]
-pub(crate) struct SettlingColumns {
-    pub(crate) run_id: Uuid,
-    pub(crate) job_id: Option<Uuid>,
-    pub(crate) attempt: i32,
-    pub(crate) earlier: Option<String>,
-}
-
-/// Runs to be settled, with what their jobs say about attempts. A run whose job cannot be read is lost all the same.
-pub(crate) fn settling(rows: &[SettlingColumns], learned: &LoadedJobs) -> Vec<Settling> {
-    let job_of = |row: &SettlingColumns| row.job_id.and_then(|id| learned.get(JobId::from_uuid(id)));
-    rows.iter().map(|row| row.read(job_of(row).as_deref())).collect()
-}
-
-impl SettlingColumns {
-    fn read(&self, job: Option<&Definition>) -> Settling {
-        let (id, attempt) = (RunId::from_uuid(self.run_id), u32::try_from(self.attempt).unwrap_or(0));
-        // Attempts that cannot be read all count, so that the run comes to its end.
-        let earlier = earlier::read(self.earlier.as_deref()).unwrap_or_default();
-        Settling::new(id, RunStatus::Running, attempt, job.map(|job| &job.policies)).after(earlier)
     }
 }
 

@@ -2,14 +2,14 @@
 
 use everbell_core::Invalid;
 use everbell_core::store::{Session, StoreResult};
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::corrupt;
+use super::from_row::by_name;
 use crate::micros::Micros;
 
 /// A row of `sessions`, without the hash.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct SessionColumns {
     pub(crate) id: Uuid,
     pub(crate) token_hash: Vec<u8>,
@@ -21,6 +21,8 @@ pub(crate) struct SessionColumns {
     pub(crate) address: Option<String>,
     pub(crate) user_agent: Option<String>,
 }
+
+by_name!(SessionColumns { id, token_hash, actor, role, created_at, expires_at, last_used_at, address, user_agent });
 
 impl SessionColumns {
     pub(crate) fn read(self) -> StoreResult<Session> {

@@ -2,10 +2,9 @@
 
 use everbell_core::store::{AuditEntry, Instance, NewToken, Origin, StoreResult, Token};
 use everbell_core::{Gap, GapReason, InstanceId, Invalid, JobId, Json, OrgId, Target, Timer};
-use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::by_position::by_position;
+use super::from_row::{by_name, by_position};
 use super::{corrupt, count, json, org, word};
 use crate::micros::Micros;
 
@@ -37,7 +36,7 @@ impl TimerColumns {
 }
 
 /// A row of `gaps`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct GapColumns {
     pub(crate) id: Uuid,
     pub(crate) job_id: Uuid,
@@ -48,6 +47,8 @@ pub(crate) struct GapColumns {
     pub(crate) reason: String,
     pub(crate) actor: Option<String>,
 }
+
+by_name!(GapColumns { id, job_id, org_id, first_slot_at, last_slot_at, slots, reason, actor });
 
 impl GapColumns {
     pub(crate) fn read(self) -> StoreResult<(JobId, Option<OrgId>, Gap)> {
@@ -67,7 +68,7 @@ impl GapColumns {
 }
 
 /// A row of `audit`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct AuditColumns {
     pub(crate) id: Uuid,
     pub(crate) at: Micros,
@@ -81,6 +82,8 @@ pub(crate) struct AuditColumns {
     pub(crate) request_id: Option<String>,
     pub(crate) role: Option<String>,
 }
+
+by_name!(AuditColumns { id, at, actor, action, object, reason, before, after, address, request_id, role });
 
 impl AuditColumns {
     pub(crate) fn read(self) -> StoreResult<AuditEntry> {
@@ -106,7 +109,7 @@ pub(crate) fn audit_json(value: Option<&Json>) -> Option<String> {
 }
 
 /// A row of `tokens`, without the hash.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct TokenColumns {
     pub(crate) name: String,
     pub(crate) role: String,
@@ -115,6 +118,8 @@ pub(crate) struct TokenColumns {
     pub(crate) revoked_at: Option<Micros>,
     pub(crate) last_used_at: Option<Micros>,
 }
+
+by_name!(TokenColumns { name, role, created_at, expires_at, revoked_at, last_used_at });
 
 impl TokenColumns {
     pub(crate) fn read(self) -> Token {
@@ -143,7 +148,7 @@ pub(crate) fn token_from(new: &NewToken) -> Token {
 }
 
 /// A row of `instances`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct InstanceColumns {
     pub(crate) id: Uuid,
     pub(crate) host: String,
@@ -157,6 +162,20 @@ pub(crate) struct InstanceColumns {
     pub(crate) clock_skew_ms: i64,
     pub(crate) process: Option<String>,
 }
+
+by_name!(InstanceColumns {
+    id,
+    host,
+    pid,
+    version,
+    roles,
+    targets,
+    started_at,
+    heartbeat_at,
+    draining,
+    clock_skew_ms,
+    process,
+});
 
 impl InstanceColumns {
     pub(crate) fn read(self) -> StoreResult<Instance> {

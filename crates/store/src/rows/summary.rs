@@ -6,10 +6,9 @@ use std::time::Duration;
 use everbell_core::store::{Bucket, RunHistogram, RunSummary, StoreResult};
 use everbell_core::{FailureCode, Invalid, JobId, JobKey, RunId, RunStatus};
 use jiff::Timestamp;
-use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::by_position::by_position;
+use super::from_row::{by_name, by_position};
 use super::run::{skip, trigger};
 use super::{corrupt, count, readable, word};
 use crate::micros::Micros;
@@ -92,24 +91,21 @@ pub(crate) fn summaries(rows: Vec<RunSummaryColumns>, each: u32) -> Vec<RunSumma
 }
 
 /// Runs of a bucket that are alike. Times in microseconds.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct HistogramColumns {
     pub(crate) bucket: i32,
     pub(crate) status: Option<String>,
     pub(crate) runs: i64,
     /// Between which edges their lag is.
-    #[sqlx(default)]
     pub(crate) place: Option<i32>,
-    #[sqlx(default)]
     pub(crate) longest_lag: Option<i64>,
     /// How many took how long.
-    #[sqlx(default)]
     pub(crate) timed: i64,
-    #[sqlx(default)]
     pub(crate) took: Option<i64>,
-    #[sqlx(default)]
     pub(crate) longest: Option<i64>,
 }
+
+by_name!(HistogramColumns { bucket, status, runs } default { place, longest_lag, timed, took, longest });
 
 /// The buckets. Runs without a status, which cannot be read, are left out.
 pub(crate) fn buckets(histogram: &RunHistogram, rows: &[HistogramColumns]) -> Vec<Bucket> {

@@ -31,10 +31,12 @@ impl SqliteStore {
         Ok(id)
     }
 
-    pub(super) async fn read_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
+    pub(super) async fn read_inbox(&self, limit: u32, without: &[i64]) -> StoreResult<Vec<InboxRequest>> {
+        let without = serde_json::Value::from(without).to_string();
         let mut held = self.reader("reading the inbox").await?;
         let mut tx = held.begin().await?;
-        let rows: Vec<Row> = tx.all(sqlx::query(include_str!("sql/open_inbox.sql")).bind(limit)).await?;
+        let query = sqlx::query(include_str!("sql/open_inbox.sql")).bind(limit).bind(without);
+        let rows: Vec<Row> = tx.all(query).await?;
         Ok(rows.into_iter().map(request).collect())
     }
 

@@ -67,8 +67,8 @@ impl JobStore for SqliteStore {
         self.add_to_inbox(request).await
     }
 
-    async fn open_inbox(&self, limit: u32) -> StoreResult<Vec<InboxRequest>> {
-        self.read_inbox(limit).await
+    async fn open_inbox(&self, limit: u32, without: &[i64]) -> StoreResult<Vec<InboxRequest>> {
+        self.read_inbox(limit, without).await
     }
 
     async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool> {

@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 
 use super::errors;
 use super::migrate::{MIGRATING, MIGRATIONS};
+use crate::rows::from_row::by_name;
 
 /// The last migration that gave its tables no prefix.
 const LAST_VERSION: u32 = 6;
@@ -75,12 +76,13 @@ async fn run(tx: &mut SqliteConnection, sql: String) -> StoreResult<()> {
 }
 
 /// A table, index, view or trigger.
-#[derive(sqlx::FromRow)]
 pub(super) struct Object {
     kind: String,
     pub(super) name: String,
     sql: String,
 }
+
+by_name!(sqlx::sqlite::SqliteRow, Object { kind, name, sql });
 
 /// Everything that a new database has after this migration, from one in memory.
 pub(super) async fn objects_of(version: u32) -> sqlx::Result<Vec<Object>> {

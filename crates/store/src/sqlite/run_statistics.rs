@@ -3,7 +3,6 @@
 use everbell_core::RunId;
 use everbell_core::store::{Lags, RecentRuns, RunHistogram, StoreResult};
 use serde::Deserialize;
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::SqliteStore;
@@ -11,6 +10,7 @@ use super::batch::{self, Hex};
 use super::transaction::Statement;
 use crate::micros::Micros;
 use crate::rows::corrupt;
+use crate::rows::from_row::by_name;
 use crate::rows::summary::{self, RunSummaryColumns};
 
 impl SqliteStore {
@@ -28,13 +28,14 @@ impl SqliteStore {
 }
 
 /// A version of a job, and its runs as the text of an array.
-#[derive(FromRow)]
 pub(super) struct VersionColumns {
     job_id: Uuid,
     job_key: String,
     job_version: i32,
     runs: String,
 }
+
+by_name!(sqlx::sqlite::SqliteRow, VersionColumns { job_id, job_key, job_version, runs });
 
 /// A run as the statement returns it: an array in this order.
 #[derive(Deserialize)]

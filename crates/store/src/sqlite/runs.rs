@@ -13,7 +13,6 @@ use everbell_core::store::{
 };
 use everbell_core::{Gap, GapReason, JobId, MAX_PRIORITY, OrgId, OutputSoFar, Run, RunId, RunStatus, Target};
 use jiff::Timestamp;
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::batch::{self, Hex};
@@ -25,6 +24,7 @@ use super::transaction::Tx;
 use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
 use crate::rows::columns::sql_with_columns;
+use crate::rows::from_row::by_name;
 use crate::rows::job_list::label_text;
 use crate::rows::summary::{self, HistogramColumns};
 use crate::rows::{
@@ -36,12 +36,12 @@ use crate::rows::{
 const MAX_CLAIM_ROUNDS: usize = 100;
 
 /// A pending run that may start.
-#[derive(FromRow)]
 struct Waiting {
-    #[sqlx(flatten)]
     run: ClaimColumns,
     available_at: Micros,
 }
+
+by_name!(sqlx::sqlite::SqliteRow, Waiting { available_at } flatten { run });
 
 #[async_trait]
 impl RunStore for SqliteStore {

@@ -6,11 +6,12 @@ use everbell_core::store::{StoreError, StoreResult};
 use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Connection, FromRow, Sqlite, SqliteConnection, Transaction};
+use sqlx::{FromRow, Sqlite, SqliteConnection};
 use tokio::sync::MutexGuard;
 
 use super::fault_injection::Call;
 use super::{SqliteStore, errors};
+use crate::part::Part;
 
 /// A statement with its values.
 pub(super) type Statement = Query<'static, Sqlite, SqliteArguments>;
@@ -42,10 +43,10 @@ impl<'a> Held<'a> {
         let is_writer = matches!(line, Line::Writer(_));
         let begun = match line {
             Line::Writer(writer) => match writer.as_mut() {
-                Some(connection) => connection.begin_with("begin immediate").await,
+                Some(connection) => Part::begin(connection, Some("begin immediate")).await,
                 None => Err(sqlx::Error::WorkerCrashed),
             },
-            Line::Reader(connection) => connection.begin().await,
+            Line::Reader(connection) => Part::begin(connection, None).await,
         };
         let inner = begun.map_err(|error| {
             note(broken, &error);
@@ -92,7 +93,7 @@ fn failed(
 
 /// A transaction that has begun.
 pub(super) struct Tx<'a> {
-    inner: Transaction<'a, Sqlite>,
+    inner: Part<'a, Sqlite>,
     store: &'a SqliteStore,
     what: &'a str,
     broken: &'a AtomicBool,
@@ -110,7 +111,7 @@ impl<'a> Tx<'a> {
         what: &'a str,
         broken: &'a AtomicBool,
     ) -> StoreResult<Tx<'a>> {
-        let inner = connection.begin().await.map_err(|error| errors::from_sqlx(what, error))?;
+        let inner = Part::begin(connection, None).await.map_err(|error| errors::from_sqlx(what, error))?;
         Ok(Tx { inner, store, what, broken, is_writer: false, wrote: false })
     }
 

@@ -90,7 +90,7 @@ async fn read(store: &dyn Store) -> Vec<String> {
     read.push(format!("{:?}", store.list_instances().await.unwrap()));
     read.push(format!("{:?}", store.list_tokens().await.unwrap()));
     read.push(format!("{:?}", store.list_sessions(&SessionFilter::default(), at("02:00:00")).await.unwrap()));
-    read.push(format!("{:?}", store.open_inbox(10).await.unwrap()));
+    read.push(format!("{:?}", store.open_inbox(10, &[]).await.unwrap()));
     read.push(format!("{:?}", store.list_org_updates().await.unwrap()));
     read
 }

@@ -1,1 +1,2 @@
-select id, target, payload, key, run_at, cron, timezone, role, traceparent from everbell.inbox where answered_at is null order by id limit $1
+select id, target, payload, key, run_at, cron, timezone, role, traceparent
+from everbell.inbox where answered_at is null and id <> all ($2) order by id limit $1
