@@ -2,11 +2,12 @@
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::cron::Expression;
-use everbell_core::plan::{Missed, PlanContext, RunNow};
+use everbell_core::plan::{self, Backfill, MAX_BACKFILLED, Missed, PlanContext, RunNow};
 use everbell_core::{
-    ActiveRun, GapReason, Invalid, Job, JobId, JobStatus, Overlap, Pause, RunId, SkipReason, Spec, Target, Zone,
+    ActiveRun, BackfillId, GapReason, Invalid, Job, JobId, JobStatus, Overlap, Pause, RunId, SkipReason, Spec, Target,
+    Zone,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::given;
 
@@ -236,6 +237,32 @@ fn a_run_by_hand_obeys_overlap_and_leaves_the_timer() {
     assert_eq!((forced.plan.runs[0].skip.as_ref(), forced.plan.runs[0].held), (None, false));
     let queued = change::run_now(&view, &request(Some(Overlap::Queue)), now).unwrap();
     assert!(queued.plan.runs[0].held);
+}
+
+#[test]
+fn a_backfill_gets_a_run_for_each_slot_up_to_the_limit() {
+    let JobView { timer, .. } = hourly();
+    let each_minute = given::job("* * * * *", "", at("08:30:00"));
+    let end = timer.last_slot_at;
+    let minutes = |count: usize| -> Vec<Timestamp> {
+        (0..count).rev().map(|ago| end - SignedDuration::from_mins(ago as i64)).collect()
+    };
+    let planned = |slots: &[Timestamp]| {
+        let id = BackfillId::new(end, [3; 10]);
+        let request = Backfill { id, slots, parallel: None, trace_context: None };
+        plan::backfill(&each_minute, &timer, &PlanContext::default(), &request)
+    };
+    for count in [1, MAX_BACKFILLED] {
+        let slots = minutes(count);
+        let found = planned(&slots).unwrap();
+        assert_eq!(found.timer, timer, "what is still to come stays as it is");
+        assert_eq!(found.runs.iter().map(|run| run.slot_at.unwrap()).collect::<Vec<_>>(), slots);
+    }
+    let refused = planned(&minutes(MAX_BACKFILLED + 1)).unwrap_err();
+    assert_eq!(
+        refused,
+        Invalid::new("to", format!("at most {MAX_BACKFILLED} slots at once, not {}", MAX_BACKFILLED + 1))
+    );
 }
 
 #[test]
