@@ -143,7 +143,7 @@ async fn a_claim_does_not_walk_over_runs_that_wait() {
 }
 
 #[tokio::test]
-async fn due_timers_that_nobody_serves_are_passed_over() {
+async fn a_plan_skips_due_timers_of_targets_that_it_does_not_serve() {
     let database = TestDatabase::create().await;
     let store = PostgresStore::connect(database.url()).await.unwrap();
     let mut other = PgConnection::connect(database.url()).await.unwrap();

@@ -44,7 +44,7 @@ impl Kind {
             Kind::Paused => "paused",
             Kind::Backoff => "backoff",
             Kind::FullTarget => "full target",
-            Kind::UnservedTimers => "timers nobody serves",
+            Kind::UnservedTimers => "due timers, unserved target",
         }
     }
 

@@ -28,13 +28,16 @@ select beat.draining, not others.known as is_new, beat.losses, others.unleased, 
          -- A look into each of the indexes of runs that may start, as in start_runs.
          cross join lateral (
            (select from everbell.active_runs p
-            where p.target = wanted.target and p.priority = 0 and not p.held and not p.paused and p.status = 'pending' and p.available_at <= $8 limit 1)
+            where p.target = wanted.target and p.priority = 0 and not p.held and not p.paused
+              and p.status = 'pending' and p.available_at <= $8 limit 1)
            union all
            (select from everbell.active_runs p
-            where p.target = wanted.target and p.priority > 0 and not p.held and not p.paused and p.status = 'pending' and p.available_at <= $8 limit 1)
+            where p.target = wanted.target and p.priority > 0 and not p.held and not p.paused
+              and p.status = 'pending' and p.available_at <= $8 limit 1)
            union all
            (select from everbell.active_runs p
-            where p.target = wanted.target and p.priority < 0 and not p.held and not p.paused and p.status = 'pending' and p.available_at <= $8 limit 1)
+            where p.target = wanted.target and p.priority < 0 and not p.held and not p.paused
+              and p.status = 'pending' and p.available_at <= $8 limit 1)
            union all
            (select from everbell.active_runs p
             where p.target = wanted.target and p.held and not p.paused and p.available_at <= $8 limit 1)

@@ -1,8 +1,8 @@
 -- One look for each target, so that a target with no room hides none of the others: for runs of a high priority, for those
--- without one, and for those of a low one, as far as there is room left. Runs that are held or paused are in none of the indexes of
--- these looks, so none walks over them. A held run starts only as the first held one of
--- its job and org, so two claimers cannot start two of them. Runs of backfills wait for each other, not for the schedule's, and are
--- passed over where they have their share already.
+-- without one, and for those of a low one, as far as there is room left. Runs that are held or paused are in none of the indexes
+-- of these looks, so none walks over them. A held run starts only as the first held one of its job and org, so two claimers cannot
+-- start two of them. Runs of backfills wait for each other, not for the schedule's, and are passed over where they have their
+-- share already.
 with recursive wanted as materialized (
   select * from unnest($1::text[], $2::bigint[], $7::timestamptz[], $8::boolean[]) as wanted (target, room, since, backfills)
 ), urgent as materialized (
