@@ -35,7 +35,9 @@ usage: cargo run -p everbell-bench --release -- WHAT
   soak    a steady load: memory, descriptors and threads every 10 s, and whether they stay flat;
           --minutes N, --rate N runs a second, --database postgres|sqlite, --binary PATH of `everbell`
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
-          only some of it: --postgres or --sqlite, --batch N, --connections N, and --rounds N for a longer look";
+          only some of it: --postgres or --sqlite, --batch N, --connections N, and --rounds N for a longer look
+  waiting  claims and plans beside 0, 1,000 and 100,000 runs and timers that wait and cannot start now;
+          only some of it: --postgres or --sqlite";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -73,6 +75,12 @@ fn main() -> ExitCode {
         }
         ["store", rest @ ..] => {
             if let Err(reason) = store::run(rest) {
+                eprintln!("error: {reason}");
+                return ExitCode::FAILURE;
+            }
+        }
+        ["waiting", rest @ ..] => {
+            if let Err(reason) = store::waiting::run(rest) {
                 eprintln!("error: {reason}");
                 return ExitCode::FAILURE;
             }

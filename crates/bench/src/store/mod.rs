@@ -12,6 +12,7 @@ mod plain;
 mod rate;
 mod sqlite;
 mod verbs;
+pub(crate) mod waiting;
 
 use std::sync::Arc;
 

@@ -30,7 +30,8 @@ const ADVANCE: &str = "update everbell.timers t set next_run_at = g.next_run_at,
   from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::timestamptz[]) g (job_id, org_id, next_run_at, last_slot_at)
   where t.job_id = g.job_id and t.org_id = g.org_id";
 const START: &str = "with picked as materialized (
-    select run_id from everbell.active_runs where target = $1 and status = 'pending' and not held and available_at <= $2
+    select run_id from everbell.active_runs where target = $1 and status = 'pending' and priority = 0 and not held and not paused
+      and available_at <= $2
     order by available_at, run_id limit $3 for update skip locked), started as (
     update everbell.active_runs a set status = 'running', attempt = a.attempt + 1, runner_id = $4, claimed_at = $2,
       started_at = $2, lease_until = $5

@@ -27,7 +27,8 @@ const ADVANCE: &str = "update everbell_timers set next_run_at = g.next_run_at, l
 const WAITING: &str =
     "select r.id, r.job_id, r.org_id, r.target, r.payload, r.trigger, r.at, r.scheduled_at, p.attempt + 1
   from everbell_active_runs p indexed by everbell_active_runs_pending cross join everbell_runs r
-  where p.target = ?1 and p.status = 'pending' and not p.held and p.available_at <= ?2 and r.id = p.run_id
+  where p.target = ?1 and p.status = 'pending' and p.priority = 0 and not p.held and not p.paused and p.available_at <= ?2
+    and r.id = p.run_id
   order by p.available_at, p.run_id limit ?3";
 const START: &str =
     "update everbell_active_runs set status = 'running', attempt = attempt + 1, runner_id = ?2, claimed_at = ?3,

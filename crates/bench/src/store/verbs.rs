@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everbell_core::plan::{self, PlanContext};
 use everbell_core::settle::{Outcome, Settling, settle};
-use everbell_core::store::{Due, PlanDue, StartRuns, Store, StoreResult, TargetRoom};
+use everbell_core::store::{Claim, Due, PlanDue, Planned, StartRuns, Store, StoreResult, TargetRoom};
 use everbell_core::{InstanceId, RunStatus, Target};
 use jiff::{SignedDuration, Timestamp};
 use tokio::task::JoinSet;
@@ -57,14 +57,9 @@ where
 }
 
 pub(super) async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
-    let targets = [Target::new("noop")?];
-    let decide = |due: &Due, now: Timestamp| {
-        let seen = PlanContext { active: &due.active, upstream_succeeded_at: None, org_spec: None, frozen: &[] };
-        plan::plan(&due.job, &due.timer, &seen, now)
-    };
     let mut total = 0;
     loop {
-        let planned = store.plan_due(&PlanDue::new(now(), batch, &targets), &decide).await?;
+        let planned = plan(&*store, batch).await?;
         total += planned.runs.len() as u32;
         if planned.timers == 0 {
             return Ok(total);
@@ -73,23 +68,42 @@ pub(super) async fn claim(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32>
 }
 
 async fn run(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
-    let targets = [TargetRoom { target: Target::new("noop")?, room: batch, backfills: true }];
-    let instance = InstanceId::new(now(), [3; 10]);
-    let lease_until = now() + LEASE;
     let mut total = 0;
     loop {
-        let request = StartRuns { instance, targets: &targets, limit: batch, now: now(), lease_until };
-        let claims = store.start_runs(&request).await?;
+        let claims = start(&*store, batch).await?;
         if claims.is_empty() {
             return Ok(total);
         }
-        let transitions: Vec<_> = claims
-            .iter()
-            .filter_map(|claim| {
-                let run = Settling::new(claim.run.id, RunStatus::Running, claim.run.attempt, None);
-                settle(&run, Outcome::Succeeded { result: None }, now())
-            })
-            .collect();
-        total += store.record(&transitions, now()).await?.len() as u32;
+        total += end(&*store, &claims).await?;
     }
+}
+
+/// Plans so many due timers once, and starts nothing.
+pub(super) async fn plan(store: &dyn Store, batch: u32) -> StoreResult<Planned> {
+    let targets = [Target::new("noop")?];
+    let decide = |due: &Due, now: Timestamp| {
+        let seen = PlanContext { active: &due.active, upstream_succeeded_at: None, org_spec: None, frozen: &[] };
+        plan::plan(&due.job, &due.timer, &seen, now)
+    };
+    store.plan_due(&PlanDue::new(now(), batch, &targets), &decide).await
+}
+
+/// Starts so many pending runs once.
+pub(super) async fn start(store: &dyn Store, batch: u32) -> StoreResult<Vec<Claim>> {
+    let targets = [TargetRoom { target: Target::new("noop")?, room: batch, backfills: true }];
+    let instance = InstanceId::new(now(), [3; 10]);
+    let request = StartRuns { instance, targets: &targets, limit: batch, now: now(), lease_until: now() + LEASE };
+    store.start_runs(&request).await
+}
+
+/// Ends runs that succeeded.
+pub(super) async fn end(store: &dyn Store, claims: &[Claim]) -> StoreResult<u32> {
+    let transitions: Vec<_> = claims
+        .iter()
+        .filter_map(|claim| {
+            let run = Settling::new(claim.run.id, RunStatus::Running, claim.run.attempt, None);
+            settle(&run, Outcome::Succeeded { result: None }, now())
+        })
+        .collect();
+    Ok(store.record(&transitions, now()).await?.len() as u32)
 }

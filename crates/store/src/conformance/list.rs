@@ -110,6 +110,7 @@ macro_rules! conformance_cases {
                 a_held_run_waits_until_the_others_have_ended,
                 a_pending_run_that_is_not_held_keeps_held_ones_waiting,
                 held_runs_start_one_after_the_other_in_order,
+                a_held_run_starts_in_its_place_among_the_others,
                 as_many_held_runs_are_active_as_the_job_allows,
                 held_runs_wait_for_their_own_job_only,
                 runs_of_a_retired_job_still_start_and_those_of_a_paused_one_wait,

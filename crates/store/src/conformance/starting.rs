@@ -237,6 +237,27 @@ pub async fn held_runs_start_one_after_the_other_in_order(fresh: Fresh) {
     assert_eq!(started, [at("01:00"), at("02:00"), at("03:00"), at("04:00")]);
 }
 
+pub async fn a_held_run_starts_in_its_place_among_the_others(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(with(job("all", "0 * * * *"), |values| values.catch_up = CatchUp::All)).await;
+    for (key, cron, priority) in
+        [("urgent", "45 3 * * *", 3), ("usual", "30 2 * * *", 0), ("patient", "15 0 * * *", -3)]
+    {
+        world.create(with(job(key, cron), |values| values.priority = priority)).await;
+    }
+    world.plan(at("03:50")).await;
+    let mut started = Vec::new();
+    for minute in 50..59 {
+        let now = at(&format!("03:{minute}"));
+        let claims = world.start_some(now, 1).await;
+        assert!(claims.len() <= 1, "{claims:?}");
+        started.extend(slots(&claims));
+        world.finish(&claims, &success(), now).await;
+    }
+    let expected = ["03:45", "01:00", "02:00", "02:30", "03:00", "00:15"];
+    assert_eq!(started, expected.map(at), "by priority, then by time");
+}
+
 pub async fn as_many_held_runs_are_active_as_the_job_allows(fresh: Fresh) {
     let world = World::new(&fresh);
     let definition = with(job("all", "0 * * * *"), |values| {

@@ -6,6 +6,9 @@
 //! inserted below the floor wait until then at the longest; this store's own inserts lower the floor at once, and so
 //! does a notification of another instance about a change by a person. While there are few dead rows there is no floor,
 //! because then a full look costs nothing.
+//!
+//! Due timers of targets that this instance does not serve are in the same index, and stay there if no live instance serves
+//! them. So a look for timers has a floor as well while many of the oldest due timers are of other targets.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,8 +28,10 @@ const FULL_LOOK_INTERVAL: Duration = Duration::from_secs(5);
 const FLOOR_MARGIN: Duration = Duration::from_secs(5);
 /// With fewer dead rows there is no floor.
 pub(super) const MIN_DEAD_ROWS: i64 = 5_000;
+/// With fewer due timers of other targets before those of this instance there is no floor.
+pub(super) const MIN_FOREIGN_TIMERS: i64 = 1_000;
 /// Year 1: before every time that is stored.
-const EARLIEST_TIME: Micros = Micros(-62_135_596_800_000_000);
+pub(super) const EARLIEST_TIME: Micros = Micros(-62_135_596_800_000_000);
 
 /// The floors of several looks, by name.
 #[derive(Debug, Default)]

@@ -15,12 +15,13 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::connect::{Conn, on};
+use super::floors::EARLIEST_TIME;
 use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
 use super::pooler::News;
 use super::run_lists::{count_sql, list_sql};
 use super::run_statistics::{counting, counting_of_jobs};
 use super::statement::Statement;
-use super::timers::{PLANNING, TIMERS, cancel, column, insert_runs};
+use super::timers::{PLANNING, cancel, column, insert_runs};
 use super::{PostgresStore, audit, errors};
 use crate::micros::Micros;
 use crate::rows::columns::sql_with_columns;
@@ -34,9 +35,12 @@ use crate::rows::{
 #[async_trait]
 impl RunStore for PostgresStore {
     async fn plan_due(&self, request: &PlanDue<'_>, plan: &PlanFn<'_>) -> StoreResult<Planned> {
-        let look = self.timer_floors.look(TIMERS, Instant::now());
+        let moment = Instant::now();
+        let looks = column(request.targets, |target| self.timer_floors.look(target.as_str(), moment));
+        // One look for all of them, so that the oldest of all come first.
+        let since = looks.iter().map(|look| look.since).min().unwrap_or(EARLIEST_TIME);
         let mut tx = self.begin_loop(PLANNING).await?;
-        let done = self.plan_in(&mut tx, request, look.since, plan).await;
+        let done = self.plan_in(&mut tx, request, since, plan).await;
         // Who is told has something to do: a run waits for its start, or is asked to stop.
         let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| {
             let all_started = batch.starts.as_ref().is_some_and(|starts| starts.are_all);
@@ -52,8 +56,8 @@ impl RunStore for PostgresStore {
         if let Some(oldest) = batch.waiting().map(|run| run.scheduled_at).min() {
             self.run_floors.lower(oldest);
         }
-        if look.is_full {
-            self.find_timer_floor(look, request.now).await;
+        if looks.iter().any(|look| look.is_full) {
+            self.find_timer_floors(request.targets, &looks, request.now).await;
         }
         if news(&batch, &inserted) {
             self.wake.notify_waiters();

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use everbell_core::plan::REPLACER;
 use everbell_core::store::{PlanDue, PlanFn, StoreError, StoreResult};
-use everbell_core::{ActiveRun, Failure, JobId, MAX_FAILURE_MESSAGE_BYTES, storable_text};
+use everbell_core::{ActiveRun, Failure, JobId, MAX_FAILURE_MESSAGE_BYTES, Target, storable_text};
 use jiff::Timestamp;
 use sqlx::postgres::PgRow;
 use sqlx::{FromRow, Row};
@@ -14,7 +14,7 @@ use super::PostgresStore;
 use super::audit::insert_audit;
 use super::calendars::freezes_of;
 use super::connect::{Conn, on};
-use super::floors::{Look, MIN_DEAD_ROWS};
+use super::floors::{EARLIEST_TIME, Look, MIN_DEAD_ROWS, MIN_FOREIGN_TIMERS};
 use super::org_timers::{facts_of, org_active_of};
 use super::statement::Statement;
 use crate::micros::Micros;
@@ -24,9 +24,6 @@ use crate::rows::{
 };
 
 pub(super) const PLANNING: &str = "planning due timers";
-
-/// The only look for timers.
-pub(super) const TIMERS: &str = "timers";
 
 /// A timer that is due, and when the first of those fires that are not.
 struct DueColumns {
@@ -77,19 +74,30 @@ impl PostgresStore {
         Ok((batch, inserted, next))
     }
 
-    /// Finds where the next looks for due timers begin. The plan is committed by now, so a failure only means that the next
-    /// look is a full one.
-    pub(super) async fn find_timer_floor(&self, look: Look, now: Timestamp) {
+    /// Finds where the next looks for due timers of these targets begin. The plan is committed by now, so a failure only
+    /// means that the next look is a full one.
+    pub(super) async fn find_timer_floors(&self, targets: &[Target], looks: &[Look], now: Timestamp) {
+        let names = column(targets, Target::to_string);
+        let due = Micros::from(now);
         let oldest = async {
             let (_, dead) = self.count_dead_rows().await?;
-            if dead < MIN_DEAD_ROWS {
-                return Ok((false, None));
+            let query = sqlx::query_scalar(include_str!("sql/count_foreign_timers.sql"))
+                .bind(EARLIEST_TIME)
+                .bind(due)
+                .bind(names.clone());
+            let foreign: i64 = self.within(PLANNING, query.fetch_one_on(&self.loops)).await?;
+            if dead < MIN_DEAD_ROWS && foreign < MIN_FOREIGN_TIMERS {
+                return Ok(None);
             }
-            let query = sqlx::query_scalar(include_str!("sql/oldest_timer.sql")).bind(look.since);
-            Ok::<_, StoreError>((true, self.within(PLANNING, query.fetch_optional_on(&self.loops)).await?))
+            let query =
+                sqlx::query_as(include_str!("sql/oldest_timer.sql")).bind(EARLIEST_TIME).bind(due).bind(names.clone());
+            let rows: Vec<(String, Micros)> = self.within(PLANNING, query.fetch_all_on(&self.loops)).await?;
+            Ok::<_, StoreError>(Some(rows.into_iter().collect::<HashMap<_, _>>()))
         };
-        if let Ok((many, oldest)) = oldest.await {
-            self.timer_floors.found(TIMERS, look, oldest, Micros::from(now), many);
+        let Ok(oldest) = oldest.await else { return };
+        for (target, look) in names.iter().zip(looks) {
+            let at = oldest.as_ref().and_then(|oldest| oldest.get(target).copied());
+            self.timer_floors.found(target, *look, at, due, oldest.is_some());
         }
     }
 

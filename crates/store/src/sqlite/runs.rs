@@ -39,6 +39,14 @@ const MAX_CLAIM_ROUNDS: usize = 100;
 struct Waiting {
     run: ClaimColumns,
     available_at: Micros,
+    priority: i32,
+}
+
+impl Waiting {
+    /// Its place among all that wait: the most urgent first, then the oldest.
+    fn start_order(&self) -> (Reverse<i32>, Micros, Uuid) {
+        (Reverse(self.priority), self.available_at, self.run.id)
+    }
 }
 
 by_name!(sqlx::sqlite::SqliteRow, Waiting { available_at } flatten { run });
@@ -285,31 +293,42 @@ impl SqliteStore {
         let rooms: BTreeMap<&str, (u32, bool)> =
             request.targets.iter().map(|want| (want.target.as_str(), (want.room, want.backfills))).collect();
         let bad = (!unreadable.is_empty()).then(|| batch::ids(unreadable.iter().copied()));
-        let mut waiting: Vec<(i32, Waiting)> = Vec::new();
+        let mut waiting: Vec<Waiting> = Vec::new();
         for (target, (room, backfills)) in rooms.into_iter().filter(|(_, (room, _))| *room > 0) {
-            let (mut left, mut highest) = (room.min(request.limit), MAX_PRIORITY);
-            while left > 0 {
+            let most = room.min(request.limit);
+            let (mut found, mut highest) = (Vec::<Waiting>::new(), MAX_PRIORITY);
+            while (found.len() as u32) < most {
                 let query = sqlx::query(include_str!("sql/next_priority.sql")).bind(target.to_owned()).bind(highest);
                 let (Some(priority),): (Option<i32>,) = tx.one(query).await? else { break };
                 let query = sqlx::query(include_str!("sql/waiting_runs.sql"))
                     .bind(target.to_owned())
                     .bind(Micros::from(request.now))
-                    .bind(left)
+                    .bind(most - found.len() as u32)
                     .bind(bad.clone())
                     .bind(backfills)
                     .bind(priority);
-                let rows: Vec<Waiting> = tx.all(query).await?;
-                left -= (rows.len() as u32).min(left);
-                waiting.extend(rows.into_iter().map(|row| (priority, row)));
+                found.extend(tx.all::<Waiting>(query).await?);
                 highest = priority - 1;
             }
+            if may_start_held(tx, target, &found, most).await? {
+                let query = sqlx::query(include_str!("sql/held_turns.sql"))
+                    .bind(target.to_owned())
+                    .bind(Micros::from(request.now))
+                    .bind(most)
+                    .bind(bad.clone())
+                    .bind(backfills);
+                found.extend(tx.all::<Waiting>(query).await?);
+                found.sort_unstable_by_key(Waiting::start_order);
+                found.truncate(most as usize);
+            }
+            waiting.extend(found);
         }
-        waiting.sort_unstable_by_key(|(priority, row)| (Reverse(*priority), row.available_at, row.run.id));
+        waiting.sort_unstable_by_key(Waiting::start_order);
         waiting.truncate(request.limit as usize);
-        let jobs = waiting.iter().filter_map(|(_, row)| row.run.job_id.map(JobId::from_uuid));
+        let jobs = waiting.iter().filter_map(|row| row.run.job_id.map(JobId::from_uuid));
         let learned = self.learn(tx, jobs).await?;
         let mut claims = Vec::with_capacity(waiting.len());
-        for (_, Waiting { run, .. }) in waiting {
+        for Waiting { run, .. } in waiting {
             let (run_id, id) = (run.id, run.job_id.map(JobId::from_uuid));
             let job = id.and_then(|id| learned.get(id));
             match (id, job) {
@@ -322,4 +341,13 @@ impl SqliteStore {
         }
         Ok(claims)
     }
+}
+
+/// Whether a held run of a target, if it were its turn, would start before one of `found`, or take a place that they leave.
+async fn may_start_held(tx: &mut Tx<'_>, target: &str, found: &[Waiting], most: u32) -> StoreResult<bool> {
+    let query = sqlx::query(include_str!("sql/first_held.sql")).bind(target.to_owned());
+    let first: Option<(i32, Micros, Uuid)> = tx.first(query).await?;
+    let Some((priority, available_at, id)) = first else { return Ok(false) };
+    let last = found.last().filter(|_| found.len() as u32 >= most);
+    Ok(last.is_none_or(|last| (Reverse(priority), available_at, id) < last.start_order()))
 }

@@ -27,8 +27,11 @@ CREATE TABLE everbell_active_runs (
 ) strict, without rowid;
 CREATE INDEX everbell_active_runs_canceled on everbell_active_runs (cancel_by) where cancel_by is not null;
 CREATE INDEX everbell_active_runs_held on everbell_active_runs (job_id, org_id, backfill, run_id) where held;
-CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id);
-CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, priority, available_at) where status = 'pending';
+CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id, held);
+CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, priority, available_at)
+  where status = 'pending' and not held and not paused;
+CREATE INDEX everbell_active_runs_waiting on everbell_active_runs (target, priority desc, available_at)
+  where held and not paused;
 CREATE TABLE everbell_alert_state (
   id         integer primary key check (id = 1),
   generation integer not null,

@@ -155,6 +155,8 @@ async fn hot_statements_read_indexes_with_100_000_timers() {
             include_str!("../../src/sqlite/sql/end_runs.sql"),
             include_str!("../../src/sqlite/sql/read_active.sql"),
             include_str!("../../src/sqlite/sql/waiting_runs.sql"),
+            include_str!("../../src/sqlite/sql/first_held.sql"),
+            include_str!("../../src/sqlite/sql/held_turns.sql"),
             include_str!("../../src/sqlite/sql/list_runs_bad.sql"),
             include_str!("../../src/sqlite/sql/list_runs_by_job.sql"),
             include_str!("../../src/sqlite/sql/list_runs_skipped.sql"),

@@ -5,11 +5,13 @@ const SQLITE: &str = "crates/store/src/sqlite/sql/";
 
 /// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes, and is told which
 /// way to go where PostgreSQL chooses one.
-const SPLIT_IN_SQLITE: [&str; 12] = [
+const SPLIT_IN_SQLITE: [&str; 14] = [
     "clear_failures.sql",
     "create_timers.sql",
     "cut_superseded.sql",
     "delete_runs.sql",
+    "first_held.sql",
+    "held_turns.sql",
     "hold_runs.sql",
     "list_few_jobs_by_next.sql",
     "next_priority.sql",
@@ -20,10 +22,11 @@ const SPLIT_IN_SQLITE: [&str; 12] = [
     "work_of_targets.sql",
 ];
 
-/// Statements that only a server needs: connections of others, rows that its vacuum has not removed yet, and locks.
-const ONLY_POSTGRES: [&str; 7] = [
+/// Statements that only a server needs: connections of others, rows that its vacuum has not removed yet, floors, and locks.
+const ONLY_POSTGRES: [&str; 8] = [
     "connections.sql",
     "count_dead_rows.sql",
+    "count_foreign_timers.sql",
     "oldest_pending.sql",
     "oldest_timer.sql",
     "purge_lock_timers.sql",

@@ -25,9 +25,22 @@ select beat.draining, not others.known as is_new, beat.losses, others.unleased, 
        ), false) as due,
        $13 and exists (
          select from unnest($14::text[]) as wanted (target)
+         -- A look into each of the indexes of runs that may start, as in start_runs.
          cross join lateral (
-           select from everbell.active_runs p
-           where p.target = wanted.target and p.status = 'pending' and p.available_at <= $8 and not p.paused limit 1
+           (select from everbell.active_runs p
+            where p.target = wanted.target and p.priority = 0 and not p.held and not p.paused
+              and p.status = 'pending' and p.available_at <= $8 limit 1)
+           union all
+           (select from everbell.active_runs p
+            where p.target = wanted.target and p.priority > 0 and not p.held and not p.paused
+              and p.status = 'pending' and p.available_at <= $8 limit 1)
+           union all
+           (select from everbell.active_runs p
+            where p.target = wanted.target and p.priority < 0 and not p.held and not p.paused
+              and p.status = 'pending' and p.available_at <= $8 limit 1)
+           union all
+           (select from everbell.active_runs p
+            where p.target = wanted.target and p.held and not p.paused and p.available_at <= $8 limit 1)
          ) one
        ) as pending
 from beat cross join others
