@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines, Stdin, stdin};
 
 /// An error of any kind, which ends the program.
 pub(crate) type Problem = Box<dyn std::error::Error + Send + Sync>;
@@ -83,34 +82,42 @@ impl Witness {
 }
 
 /// The bench at the other end of the standard streams.
-#[derive(Debug)]
-pub(crate) struct Bench(Lines<BufReader<Stdin>>);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bench(());
 
 impl Bench {
     /// Reads what to do.
     pub(crate) async fn connect() -> Result<(Bench, Work, Witness), Problem> {
-        let mut lines = BufReader::new(stdin()).lines();
-        let work = Work::parse(&lines.next_line().await?.ok_or("no work on the standard input")?)?;
+        let work = Work::parse(&next_line().await?)?;
         let witness = Witness { calls: Arc::default(), expected: work.jobs as usize };
-        Ok((Bench(lines), work, witness))
+        Ok((Bench(()), work, witness))
     }
 
     /// Says that everything is enqueued, and waits for the word to start.
-    pub(crate) async fn ready(&mut self, version: &str) -> Result<(), Problem> {
+    pub(crate) async fn ready(self, version: &str) -> Result<(), Problem> {
         say(&json!({"event": "ready", "version": version}));
-        match self.0.next_line().await?.as_deref() {
-            Some("go") => Ok(()),
-            other => Err(format!("expected `go`, got {other:?}").into()),
+        match next_line().await?.trim_end() {
+            "go" => Ok(()),
+            other => Err(format!("expected `go`, got `{other}`").into()),
         }
     }
 
     /// Waits until the bench has seen enough, and writes down the calls.
-    pub(crate) async fn finish(mut self, work: &Work, witness: &Witness) -> Result<(), Problem> {
-        self.0.next_line().await?;
+    pub(crate) async fn finish(self, work: &Work, witness: &Witness) -> Result<(), Problem> {
+        next_line().await?;
         std::fs::write(&work.results, witness.lines())?;
         say(&json!({"event": "written"}));
         Ok(())
     }
+}
+
+/// Waits in a thread of its own; an end of the input is an empty line.
+async fn next_line() -> Result<String, Problem> {
+    let read = || {
+        let mut line = String::new();
+        std::io::stdin().read_line(&mut line).map(|_| line)
+    };
+    Ok(tokio::task::spawn_blocking(read).await??)
 }
 
 #[allow(clippy::print_stdout, reason = "the standard output is the line to the bench")]

@@ -1,6 +1,5 @@
 // The protocol between the bench and the program of a peer, as in ../protocol.rs.
-import { writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 const SEEDED_AT_ONCE = 10_000
@@ -18,7 +17,7 @@ export async function serve(peer) {
     if (numbers.length === work.jobs) say({ event: 'called' })
   }
   await peer.seed(work, items(work))
-  say({ event: 'ready', version: createRequire(import.meta.url)(`${peer.name}/package.json`).version })
+  say({ event: 'ready', version: version(peer.name) })
   if ((await next()) === 'go') {
     await peer.start(work, call)
     await next()
@@ -39,6 +38,11 @@ function* items(work) {
 function due(work, n) {
   if (work.kind === 'drain') return undefined
   return new Date(work.base_ms + Math.floor((work.spread_ms * n) / work.jobs))
+}
+
+// The package may not export its manifest, so the file is read where npm put it.
+function version(name) {
+  return JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), 'utf8')).version
 }
 
 function say(message) {

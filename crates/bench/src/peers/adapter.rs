@@ -20,7 +20,7 @@ pub(super) fn run() -> Result<(), String> {
 }
 
 async fn serve() -> Result<(), Problem> {
-    let (mut bench, work, witness) = Bench::connect().await?;
+    let (bench, work, witness) = Bench::connect().await?;
     let mut options = EngineOptions::default();
     if work.best {
         options.concurrency = 2_000;

@@ -133,11 +133,7 @@ mod tests {
                 include_str!("../../peers/graphile_worker/Cargo.toml"),
                 include_str!("../../peers/graphile_worker/src/main.rs"),
             ),
-            (
-                "apalis",
-                include_str!("../../peers/apalis/Cargo.toml"),
-                include_str!("../../peers/apalis/src/main.rs"),
-            ),
+            ("apalis", include_str!("../../peers/apalis/Cargo.toml"), include_str!("../../peers/apalis/src/main.rs")),
             ("awa", include_str!("../../peers/awa/Cargo.toml"), include_str!("../../peers/awa/src/main.rs")),
         ];
         for (name, manifest, program) in projects {

@@ -58,7 +58,8 @@ impl Options {
                 "--rounds" => options.rounds = number(argument, &value()?, 1..=99)?,
                 "--jobs" => {
                     let text = value()?;
-                    options.sizes = text.split(',').map(|n| number(argument, n, 1..=1_000_000)).collect::<Result<_, _>>()?;
+                    options.sizes =
+                        text.split(',').map(|n| number(argument, n, 1..=1_000_000)).collect::<Result<_, _>>()?;
                 }
                 "--lag-seconds" => options.lag_spread = seconds(argument, &value()?)?,
                 "--limit" => options.limit = seconds(argument, &value()?)?,

@@ -105,7 +105,9 @@ impl Sample {
             "version": self.version, "at": self.at, "load": self.load, "steal_percent": self.steal,
         });
         match &self.outcome {
-            Ok(figures) => said["figures"] = figures.iter().map(|(k, v)| (k.clone(), json!(v))).collect::<Map<_, _>>().into(),
+            Ok(figures) => {
+                said["figures"] = figures.iter().map(|(k, v)| (k.clone(), json!(v))).collect::<Map<_, _>>().into()
+            }
             Err(reason) => said["failure"] = json!(reason),
         }
         said

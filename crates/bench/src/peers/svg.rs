@@ -23,14 +23,14 @@ struct Bar {
     summary: Summary,
 }
 
-/// Draws one panel for each measure, sorted with the best peer first.
+/// Draws one group of bars for each measure, sorted with the best peer first.
 pub(super) fn draw(results: &Results, measures: &[Measure], entries: &[Entry]) -> String {
     let mut body = String::new();
     let mut y = 10.0;
     for measure in measures {
         let bars = bars(results, measure, entries);
         if !bars.is_empty() {
-            y = panel(&mut body, measure, &bars, y);
+            y = group(&mut body, measure, &bars, y);
         }
     }
     let height = y + 26.0;
@@ -64,8 +64,8 @@ fn bars(results: &Results, measure: &Measure, entries: &[Entry]) -> Vec<Bar> {
     bars
 }
 
-/// Draws a panel at this height, and returns the height of the next one.
-fn panel(body: &mut String, measure: &Measure, bars: &[Bar], top: f64) -> f64 {
+/// Draws a measure at this height, and returns the height of the next one.
+fn group(body: &mut String, measure: &Measure, bars: &[Bar], top: f64) -> f64 {
     let unit = measure.figures[0].1;
     let scale = if measure.is_rate { "" } else { ", logarithmic" };
     let title = escape(&format!("{} ({unit}{scale})", measure.title));

@@ -61,8 +61,11 @@ impl Measure {
 pub(super) fn print(results: &Results, measures: &[Measure], entries: &[Entry]) {
     for measure in measures {
         let units = measure.figures.iter().map(|(_, unit)| *unit);
-        let heading: Vec<&str> =
-            ["peer", "setting", "history"].into_iter().chain(units).chain(["spread", "rounds", "load", "steal %"]).collect();
+        let heading: Vec<&str> = ["peer", "setting", "history"]
+            .into_iter()
+            .chain(units)
+            .chain(["spread", "rounds", "load", "steal %"])
+            .collect();
         let mut table = Table::new(3, &heading);
         let mut remarks = Vec::new();
         for entry in entries {
@@ -91,9 +94,10 @@ fn row(peer: &Peer, entry: Entry, measure: &Measure, samples: &[&Sample]) -> Vec
     };
     let spread = summed(measure.figures[0].0)
         .map_or_else(|| "-".to_owned(), |Summary { least, most, .. }| format!("{} to {}", short(least), short(most)));
-    let figures = measure.figures.iter().map(|(figure, _)| {
-        summed(figure).map_or_else(|| "failed".to_owned(), |summary| short(summary.median))
-    });
+    let figures = measure
+        .figures
+        .iter()
+        .map(|(figure, _)| summed(figure).map_or_else(|| "failed".to_owned(), |summary| short(summary.median)));
     let words = [peer.name, entry.setting(), peer.history].map(str::to_owned);
     let measured = samples.iter().filter(|sample| sample.outcome.is_ok()).count().to_string();
     let machine = [spread, measured, middle(|sample| sample.load), middle(|sample| sample.steal)];
@@ -109,7 +113,9 @@ fn remark(peer: &Peer, entry: Entry, samples: &[&Sample]) -> Option<String> {
     let early = samples.iter().filter_map(|sample| sample.figure("early")).fold(0.0, f64::max);
     let said: Vec<String> = [
         failure.map(|reason| format!("failed: {reason}")),
-        cut.map(|sample| format!("not finished in time: {} jobs called", short(sample.figure("called").unwrap_or(0.0)))),
+        cut.map(|sample| {
+            format!("not finished in time: {} jobs called", short(sample.figure("called").unwrap_or(0.0)))
+        }),
         (repeated > 0.0).then(|| format!("{} calls were repeated", short(repeated))),
         (early > 0.0).then(|| format!("{} jobs began before their time", short(early))),
     ]

@@ -12,7 +12,7 @@ use protocol::{Bench, Problem, Witness};
 
 #[tokio::main]
 async fn main() -> Result<(), Problem> {
-    let (mut bench, work, witness) = Bench::connect().await?;
+    let (bench, work, witness) = Bench::connect().await?;
     let pool = PgPool::connect(&work.database).await?;
     PostgresStorage::setup(&pool).await?;
     let mut config = Config::default().queue("noop");

@@ -18,7 +18,7 @@ struct Noop {
 
 #[tokio::main]
 async fn main() -> Result<(), Problem> {
-    let (mut bench, work, witness) = Bench::connect().await?;
+    let (bench, work, witness) = Bench::connect().await?;
     let pool = sqlx::postgres::PgPoolOptions::new().max_connections(20).connect(&work.database).await?;
     awa::migrations::run(&pool).await?;
     let mut queue = QueueConfig::default();

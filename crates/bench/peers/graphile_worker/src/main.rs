@@ -22,7 +22,7 @@ impl TaskHandler for Noop {
     const IDENTIFIER: &'static str = "noop";
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        let witness = context.extensions().get::<Witness>().ok_or("no witness")?;
+        let witness = context.get_ext::<Witness>().ok_or("no witness")?;
         witness.call(self.n);
         Ok::<(), String>(())
     }
@@ -30,7 +30,7 @@ impl TaskHandler for Noop {
 
 #[tokio::main]
 async fn main() -> Result<(), Problem> {
-    let (mut bench, work, witness) = Bench::connect().await?;
+    let (bench, work, witness) = Bench::connect().await?;
     let mut options = WorkerOptions::default()
         .database_url(&work.database)
         .schema("graphile_worker")
