@@ -25,7 +25,7 @@ async fn serve() -> Result<(), Problem> {
     if work.best {
         options.concurrency = 2_000;
     }
-    let builder = Everbell::builder().database(&work.database).state(witness.clone()).target("noop", noop);
+    let builder = Everbell::builder().database(work.database.as_str()).state(witness.clone()).target("noop", noop);
     let bell = builder.options(options).build().await?;
     seed(&bell, &work).await?;
     bench.ready(env!("CARGO_PKG_VERSION")).await?;
