@@ -77,7 +77,8 @@ impl Witness {
 
     fn lines(&self) -> String {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.iter().map(|(n, at)| format!("{n} {at}\n")).collect()
+        let lines: Vec<String> = calls.iter().map(|(n, at)| format!("{n} {at}")).collect();
+        lines.join("\n")
     }
 }
 

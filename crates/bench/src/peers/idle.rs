@@ -15,7 +15,7 @@ use super::work::{Bench, Measured, Session, connect, named, now_ms};
 /// Jobs that are enqueued, and due in a year.
 const JOBS: u32 = 1_000;
 const YEAR_MS: i64 = 365 * 86_400_000;
-const SEED_LIMIT: Duration = Duration::from_secs(60);
+const SEED_LIMIT: Duration = Duration::from_mins(1);
 /// The first looks of a worker are not the usual ones, and the server counts transactions up to ten seconds later.
 const WARM_UP: Duration = Duration::from_secs(16);
 const WATCHED: Duration = Duration::from_secs(30);

@@ -34,7 +34,7 @@ use self::work::{Bench, Measured};
 
 const INSTALLER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/install");
 /// How long the installation of a group may take.
-const INSTALL_LIMIT: Duration = Duration::from_secs(1_800);
+const INSTALL_LIMIT: Duration = Duration::from_mins(30);
 const WARM_UP_JOBS: u32 = 1_000;
 const WARM_UP_LIMIT: Duration = Duration::from_secs(10);
 const LAG_JOBS: u32 = 500;

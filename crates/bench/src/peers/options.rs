@@ -94,7 +94,7 @@ impl Default for Options {
             rounds: 3,
             sizes: vec![10_000, 100_000],
             lag_spread: Duration::from_secs(30),
-            limit: Duration::from_secs(60),
+            limit: Duration::from_mins(1),
             asynchronous: false,
             cache: target.join("peers"),
             json: PathBuf::new(),

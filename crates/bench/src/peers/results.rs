@@ -106,7 +106,8 @@ impl Sample {
         });
         match &self.outcome {
             Ok(figures) => {
-                said["figures"] = figures.iter().map(|(k, v)| (k.clone(), json!(v))).collect::<Map<_, _>>().into()
+                let figures: Map<_, _> = figures.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+                said["figures"] = figures.into();
             }
             Err(reason) => said["failure"] = json!(reason),
         }

@@ -82,6 +82,10 @@ pub(super) fn print(results: &Results, measures: &[Measure], entries: &[Entry]) 
             println!("{remark}");
         }
     }
+    println!("\nBest settings:");
+    for entry in entries.iter().filter(|entry| entry.best) {
+        println!("- {}: {}", PEERS[entry.peer].name, PEERS[entry.peer].best);
+    }
     println!("\nMedians over the rounds; `spread`: least to most of the first figure.");
     println!("`load`: load average of the minute before; `steal %`: time that the hypervisor took.");
 }

@@ -16,7 +16,7 @@ use super::report::{Report, Timing};
 use crate::measure::Stopwatch;
 
 /// How long a peer may take to enqueue everything.
-const SEED_LIMIT: Duration = Duration::from_secs(120);
+const SEED_LIMIT: Duration = Duration::from_mins(2);
 /// How often a peer's own rows are asked for what is unfinished.
 const LOOK: Duration = Duration::from_millis(5);
 /// The time between the start of a program and its first timed job; the second is for peers that enqueue slowly.
