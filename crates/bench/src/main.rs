@@ -11,6 +11,7 @@ mod measure;
 mod micros;
 mod orgs;
 mod pages;
+mod peers;
 mod population;
 mod rivals;
 mod store;
@@ -32,6 +33,11 @@ usage: cargo run -p everbell-bench --release -- WHAT
           --quick for fewer, only some of it: --postgres or --sqlite
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in
           one day; --served for the pages themselves, from a server that is built and started for it
+  peers   the same work through everbell and through graphile-worker, pg-boss, APScheduler, procrastinate, graphile_worker,
+          apalis and awa, which it installs: drain, lag, herd and idle, each at its default and its best setting.
+          --only PEER,PEER, --setting default|best, --measure drain,lag,herd,idle, --rounds N, --jobs N,N for the drains,
+          --lag-seconds N, --limit SECONDS for one piece of work, --json FILE and --svg FILE for the results, --cache FOLDER,
+          --synchronous-commit-off; goes on with the FILE of a run that was stopped, unless it is told --again
   soak    a steady load: memory, descriptors and threads every 10 s, and whether they stay flat;
           --minutes N, --rate N runs a second, --database postgres|sqlite, --binary PATH of `everbell`
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;
@@ -69,6 +75,12 @@ fn main() -> ExitCode {
         }
         ["pages", rest @ ..] => {
             if let Err(reason) = pages::run(rest) {
+                eprintln!("error: {reason}");
+                return ExitCode::FAILURE;
+            }
+        }
+        ["peers", rest @ ..] => {
+            if let Err(reason) = peers::run(rest) {
                 eprintln!("error: {reason}");
                 return ExitCode::FAILURE;
             }
