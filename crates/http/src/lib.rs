@@ -66,8 +66,7 @@ pub use pages::Pages;
 use pages::wants_page;
 use pipeline::Mounted;
 use problem::Kind::{
-    Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped,
-    TooManyPendingRuns,
+    Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, TooManyPendingRuns,
 };
 use reload::reload_routes;
 pub use reload::{Reload, ReloadError};
