@@ -2,6 +2,7 @@
 
 mod actions;
 mod backfill;
+mod backfill_changes;
 mod bulk;
 mod create;
 mod definition_args;
@@ -121,9 +122,11 @@ enum JobsCommand {
     /// List the backfills of a job and their progress, newest first
     #[command(before_help = backfill::LIST_EXAMPLES)]
     Backfills(backfill::BackfillsArgs),
-    /// Cancel the runs of a backfill that have not started
+    /// Stop a backfill, and withdraw its runs that have not started
     #[command(before_help = backfill::STOP_EXAMPLES)]
     BackfillStop(backfill::StopArgs),
+    #[command(flatten)]
+    BackfillChange(backfill_changes::BackfillCommand),
     #[command(flatten)]
     Files(files::FileCommand),
     /// Compare two versions of a job, by default the newest two
@@ -155,6 +158,7 @@ pub(crate) fn run(args: &JobsArgs, program: Program, now: Timestamp, output: &mu
         Some(JobsCommand::Backfill(args)) => backfill::run(args, now, output),
         Some(JobsCommand::Backfills(args)) => backfill::list(args, now, output),
         Some(JobsCommand::BackfillStop(args)) => backfill::stop(args, now, output),
+        Some(JobsCommand::BackfillChange(command)) => backfill_changes::run(command, now, output),
         Some(JobsCommand::Files(command)) => files::run(command, program, now, output),
         Some(JobsCommand::Diff(args)) => diff::run(args, now, output),
     }

@@ -15,8 +15,8 @@ use crate::pages::Pages;
 use crate::path::{job, segment};
 use crate::query::{GapQuery, JobOrgQuery, JobQuery};
 use crate::request::{
-    BackfillRequest, OrgSelection, PauseRequest, ReasonRequest, RescheduleRequest, ResumeRequest, RunNowRequest,
-    SkipNextRequest,
+    BackfillRequest, BackfillSettings, OrgSelection, PauseRequest, ReasonRequest, RescheduleRequest, ResumeRequest,
+    RunNowRequest, SkipNextRequest,
 };
 
 /// Operations on jobs. A job is named by its key, its key and version as in `daily-briefing@2`, or its id.
@@ -162,7 +162,27 @@ impl Jobs<'_> {
         self.0.post(&format!("{}/backfills", job(name))).json(request)
     }
 
-    /// Cancels the runs of a backfill that have not started.
+    /// Gets a backfill.
+    pub fn get_backfill(self, name: &str, id: &str) -> Call<wire::BackfillReport> {
+        self.0.get(&format!("{}/backfills/{}", job(name), segment(id)))
+    }
+
+    /// Changes how a backfill runs.
+    pub fn update_backfill(self, name: &str, id: &str, settings: &BackfillSettings) -> Call<wire::BackfillReport> {
+        self.0.patch(&format!("{}/backfills/{}", job(name), segment(id))).json(settings)
+    }
+
+    /// Pauses a backfill.
+    pub fn pause_backfill(self, name: &str, id: &str, reason: Option<&str>) -> Call<wire::BackfillReport> {
+        self.0.post(&format!("{}/backfills/{}/pause", job(name), segment(id))).json(&ReasonRequest { reason })
+    }
+
+    /// Resumes a paused backfill.
+    pub fn resume_backfill(self, name: &str, id: &str, reason: Option<&str>) -> Call<wire::BackfillReport> {
+        self.0.post(&format!("{}/backfills/{}/resume", job(name), segment(id))).json(&ReasonRequest { reason })
+    }
+
+    /// Stops a backfill, and withdraws its runs that have not started.
     pub fn stop_backfill(self, name: &str, id: &str) -> Call<wire::StoppedBackfill> {
         self.0.post(&format!("{}/backfills/{}/stop", job(name), segment(id)))
     }

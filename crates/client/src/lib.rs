@@ -58,9 +58,9 @@ pub use query::{
 };
 pub use reports::Reports;
 pub use request::{
-    BackfillRequest, CalendarInput, CronPreviewRequest, FreezeInput, MissedSlots, OrgInput, OrgSelection, OverridePut,
-    PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest, ResumeRequest, RunNowRequest, SkipNextRequest,
-    TokenCreate, TryTargetRequest,
+    BackfillRequest, BackfillSettings, CalendarInput, CronPreviewRequest, FreezeInput, MissedSlots, OrgInput,
+    OrgSelection, OverridePut, PauseRequest, ProblemAcknowledge, ProblemMute, RescheduleRequest, ResumeRequest,
+    RunNowRequest, SkipNextRequest, TokenCreate, TryTargetRequest,
 };
 pub use runs::Runs;
 

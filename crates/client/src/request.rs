@@ -122,11 +122,43 @@ pub struct BackfillRequest {
     /// How many of its runs may be at work at once; default: what the job allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
+    /// How many runs it creates in a time, as in `10/m`; default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// The newest slot first.
+    #[serde(rename = "order", serialize_with = "newest", skip_serializing_if = "is_false")]
+    pub newest_first: bool,
+    /// Whether it goes on while the job is paused; default: only if the job is paused now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_ok: Option<bool>,
     /// The reason, for the audit trail.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Return the plan without creating runs.
     pub dry_run: bool,
+}
+
+/// Changes how a backfill runs. `None` keeps the current value.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackfillSettings {
+    /// How many of its runs may be at work at once; 0 returns to what the job allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<u32>,
+    /// How many runs it creates in a time, as in `10/m`; `off` removes the limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// Whether it goes on while the job is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused_ok: Option<bool>,
+    /// The reason, for the audit trail.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn newest<S: serde::Serializer>(_: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str("newest")
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -313,6 +345,9 @@ mod tests {
                 org_id: None,
                 all_orgs,
                 parallel: None,
+                rate: None,
+                newest_first: false,
+                paused_ok: None,
                 reason: None,
                 dry_run: true
             })

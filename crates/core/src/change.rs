@@ -3,6 +3,7 @@
 //! A store reads [`JobView`] under a lock, calls one of these functions, and commits the [`JobChange`] in the same
 //! transaction. So a pause, an edit or a run by hand can race with a claim and neither loses nor doubles a slot.
 
+mod backfills;
 mod calendars;
 mod declared;
 mod runs;
@@ -23,6 +24,10 @@ use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::{Spec, When};
 
+pub use backfills::{
+    BackfillFacts, BackfillWrite, advance_backfill, backfill_waits_for, begin_backfill, pause_backfill,
+    resume_backfill, set_backfill, stop_backfill,
+};
 pub use calendars::follow_calendars;
 pub use declared::{record_declaration, restore_declaration};
 pub use runs::{backfill, cancel_runs, expect_pending_room, for_all_orgs, run_in_turn, run_now};
@@ -128,6 +133,8 @@ pub struct JobChange {
     pub org_task: Option<OrgTask>,
     /// The effect on the runs that have not started, of all orgs.
     pub pending: PendingRuns,
+    /// A backfill that begins or changes.
+    pub backfill: Option<Box<BackfillWrite>>,
 }
 
 /// The effect of a change on the runs of a job that have not started.
@@ -178,7 +185,14 @@ pub fn create(definition: Definition) -> NewJob {
 pub fn pause(view: &JobView, pause: Pause) -> Result<JobChange, Invalid> {
     let state = view.job.state.paused(pause)?;
     let pending = PendingRuns::Hold;
-    Ok(JobChange { state, plan: Plan::nothing(&plan::disarm(&view.timer)), successor: None, org_task: None, pending })
+    Ok(JobChange {
+        state,
+        plan: Plan::nothing(&plan::disarm(&view.timer)),
+        successor: None,
+        org_task: None,
+        pending,
+        backfill: None,
+    })
 }
 
 /// Stops firing, and cancels the runs that have not begun.
@@ -199,10 +213,17 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
             return Err(Invalid::new("schedule", broken.reason.clone()));
         }
         let org_task = Some(OrgTask::Resume { at: now, missed, reason });
-        return Ok(JobChange { state, plan: Plan::nothing(&view.timer), successor: None, org_task, pending });
+        return Ok(JobChange {
+            state,
+            plan: Plan::nothing(&view.timer),
+            successor: None,
+            org_task,
+            pending,
+            backfill: None,
+        });
     }
     let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
-    Ok(JobChange { state, plan, successor: None, org_task: None, pending })
+    Ok(JobChange { state, plan, successor: None, org_task: None, pending, backfill: None })
 }
 
 /// Brings a job back that would never fire again: see [`repair::needed`].
@@ -219,6 +240,7 @@ pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
                 successor: None,
                 org_task: None,
                 pending: PendingRuns::Leave,
+                backfill: None,
             })
         }
     }
@@ -233,7 +255,7 @@ pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
         JobStatus::Paused => PendingRuns::End,
         JobStatus::Active | JobStatus::Retired => PendingRuns::Leave,
     };
-    Ok(JobChange { state, plan: last_plan(view, now), successor: None, org_task, pending })
+    Ok(JobChange { state, plan: last_plan(view, now), successor: None, org_task, pending, backfill: None })
 }
 
 fn last_plan(view: &JobView, now: Timestamp) -> Plan {
@@ -333,7 +355,7 @@ pub fn new_version(
     }
     // A per-org successor takes over the timers in its own org update; any other successor does not.
     let org_task = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
-    Ok(JobChange { state, plan, successor: Some(successor), org_task, pending })
+    Ok(JobChange { state, plan, successor: Some(successor), org_task, pending, backfill: None })
 }
 
 /// Moves the next fire, and only that.
@@ -348,6 +370,7 @@ pub fn reschedule(view: &JobView, to: Timestamp, by: &str, now: Timestamp) -> Re
         successor: None,
         org_task: None,
         pending: PendingRuns::Leave,
+        backfill: None,
     })
 }
 
@@ -357,7 +380,14 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let plan = plan::skip_next(view.job(), &view.timer, &view.seen(spec.as_ref()), count, by, now)?;
-    Ok(JobChange { state: touched(view, by, now), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
+    Ok(JobChange {
+        state: touched(view, by, now),
+        plan,
+        successor: None,
+        org_task: None,
+        pending: PendingRuns::Leave,
+        backfill: None,
+    })
 }
 
 fn touched(view: &JobView, by: &str, now: Timestamp) -> JobState {

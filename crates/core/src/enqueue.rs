@@ -138,6 +138,7 @@ pub fn replace(view: &JobView, definition: Definition, by: &str, now: Timestamp)
         successor: Some(successor),
         org_task: None,
         pending: PendingRuns::End,
+        backfill: None,
     })
 }
 

@@ -60,6 +60,7 @@ mod run;
 mod trace_context;
 
 pub mod alert;
+pub mod backfill;
 pub mod change;
 pub mod counting;
 pub mod enqueue;

@@ -9,6 +9,7 @@ mod admission;
 pub mod api;
 mod app;
 pub mod audit_entry;
+mod backfill_routes;
 pub mod body;
 mod calendar_routes;
 pub mod convert;
@@ -56,8 +57,8 @@ use serde_json::json;
 use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
-    actions, audit, backfills, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates,
-    orgs, probes, reruns, runs, sessions, targets, tokens, top,
+    actions, audit, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates, orgs,
+    probes, reruns, runs, sessions, targets, tokens, top,
 };
 pub use app::{ApiOptions, ApiSettings, App, Channel, Served, is_local};
 pub use embedded::{Embedded, WeakToken};
@@ -84,6 +85,7 @@ pub fn mounted_routes() -> Vec<Route> {
         org_routes(),
         notify_routes(),
         reload_routes(),
+        backfill_routes::backfill_routes(),
         calendar_routes::calendar_routes(),
         report_routes::report_routes(),
         other_routes(),
@@ -156,11 +158,6 @@ fn job_action_routes() -> Vec<Route> {
         route(post.clone(), "/jobs/{jobId}/purge", Role(Admin), actions::purge).does("purgeJob", "Delete a job with everything about it").body("ReasonRequest", actions::PURGE)
             .details("Deletes all versions, payloads, runs, gaps and org overrides of the job. This cannot be undone. Refused while a run of the job is at work; runs that have not started are deleted.")
             .returns::<wire::PurgedJob>(200, "The numbers of deleted rows").problems(&[NotFound, Conflict]),
-        route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Create runs for past slots that have none").body("BackfillRequest", backfills::CREATE)
-            .returns::<wire::Backfill>(202, "The backfill").returns::<wire::Backfill>(200, "The plan, for a dry run").problems(&[NotFound, Conflict, JobRetired, TooManyPendingRuns]),
-        route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/stop", Role(Operator), backfills::stop).does("stopBackfill", "Stop a backfill")
-            .details("Cancels its runs that have not started. Runs that have started continue.")
-            .returns::<wire::StoppedBackfill>(200, "The number of canceled runs").problems(&[NotFound]),
         route(post.clone(), "/jobs/{jobId}/orgs/rebuild", Role(Admin), org_updates::rebuild).does("rebuildOrgTimers", "Rebuild the timers of a job for every org").body("ReasonRequest", org_updates::WHY)
             .returns::<wire::OrgUpdateStarted>(202, "The org update, which handles a few orgs at a time").problems(&[NotFound, JobRetired]),
         route(post, "/jobs/{jobId}/sweeps/{sweepId}/stop", Role(Operator), org_updates::stop).does("stopOrgUpdate", "Stop an org update").body("ReasonRequest", org_updates::WHY)
@@ -174,8 +171,6 @@ fn job_action_routes() -> Vec<Route> {
 fn job_history_routes() -> Vec<Route> {
     let get = Method::GET;
     vec![
-        route(get.clone(), "/jobs/{jobId}/backfills", RunHistory, backfills::list).does("listBackfills", "List the backfills of a job, newest first")
-            .returns_items::<wire::BackfillReport>("The backfills and their progress").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/next", Role(Viewer), job_history::next).does("listNextFires", "List the next times at which a job fires").query(job_history::NEXT)
             .returns::<wire::Fires>(200, "The next times").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/explain", RunHistory, job_history::explain).does("explainJob", "Explain what happened at a given time").query(job_history::EXPLAIN)

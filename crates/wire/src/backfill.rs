@@ -19,10 +19,24 @@ words!(
 );
 
 words!(
+    /// The order in which a backfill runs its slots.
+    BackfillOrder {
+        /// The oldest slot first.
+        Oldest = "oldest",
+        /// The newest slot first.
+        Newest = "newest",
+    }
+);
+
+words!(
     /// How far a backfill is.
     BackfillStatus {
         /// Some of its runs are pending or running, or not created yet.
         Running = "running",
+        /// An operator paused it: it creates no runs until it is resumed.
+        Paused = "paused",
+        /// It creates no more runs, although slots are left.
+        Stopped = "stopped",
         /// All of its runs have ended.
         Done = "done",
     }
@@ -45,11 +59,27 @@ pub struct Backfill {
     /// The org update that creates its runs, if it is for all orgs.
     #[serde(rename = "sweep")]
     pub org_update: Option<OrgUpdateStarted>,
-    /// How many slots get a run. For all orgs: the most that a dry run expects, because some may have a run; otherwise null.
+    /// How many slots get a run; if `exact` is false, the most that can be. For all orgs: the most that a dry run expects, because
+    /// some may have a run; otherwise null.
     pub to_create: Option<u64>,
+    /// How many slots the range has; null for all orgs.
+    pub total: Option<u64>,
+    /// Whether `toCreate` is exact: every slot of the range was looked at.
+    #[serde(default)]
+    pub exact: bool,
+    /// The order of its slots; null for all orgs.
+    pub order: Option<BackfillOrder>,
+    /// How many of its runs may be open at once; null for as many as the job allows.
+    pub parallel: Option<u32>,
+    /// How many runs it creates in a time, as in `10/m`; null for no limit.
+    pub rate: Option<String>,
+    /// Whether it goes on while the job is paused.
+    #[serde(default)]
+    pub paused_ok: bool,
     /// The orgs that a dry run for all orgs counted.
     pub orgs: Option<BackfillOrgs>,
-    /// The slots of the range.
+    /// The slots of the range, oldest first: all of them, or the first 100 if there are more than 1,000. `runId` of a slot whose run
+    /// is not created yet is null.
     pub slots: Vec<BackfillSlot>,
 }
 
@@ -102,7 +132,7 @@ pub struct BackfillReport {
     pub from: Timestamp,
     /// The end of the range, inclusive.
     pub to: Timestamp,
-    /// How many runs have not started.
+    /// How many runs have not started, those that are not created yet included.
     pub pending: u64,
     /// How many runs are being executed.
     pub running: u64,
@@ -112,6 +142,39 @@ pub struct BackfillReport {
     pub failed: u64,
     /// How many runs were canceled.
     pub canceled: u64,
+    /// Its org, for a job with scope `per_org`.
+    #[serde(default)]
+    pub org_id: Option<String>,
+    /// How many slots have no run yet; those that have one of another request are passed over later. 0 when it is over.
+    #[serde(default)]
+    pub left: u64,
+    /// How many slots had a run already.
+    #[serde(default)]
+    pub existing: u64,
+    /// The order of its slots; null if all runs were created at once.
+    #[serde(default)]
+    pub order: Option<BackfillOrder>,
+    /// How many of its runs may be open at once; null for as many as the job allows.
+    #[serde(default)]
+    pub parallel: Option<u32>,
+    /// How many runs it creates in a time, as in `10/m`; null for no limit.
+    #[serde(default)]
+    pub rate: Option<String>,
+    /// Whether it goes on while the job is paused.
+    #[serde(default)]
+    pub paused_ok: bool,
+    /// How many of its runs ended per hour since its beginning or last change; null if none did, or if it does not run.
+    #[serde(default)]
+    pub runs_per_hour: Option<u64>,
+    /// When it will be done at this speed; null if that is not known.
+    #[serde(default)]
+    pub estimated_done_at: Option<Timestamp>,
+    /// Why it creates no runs at the moment, although it runs.
+    #[serde(default)]
+    pub waits_for: Option<String>,
+    /// Why it stopped by itself.
+    #[serde(default)]
+    pub stopped_because: Option<String>,
 }
 
 /// A backfill that was stopped.
@@ -119,6 +182,6 @@ pub struct BackfillReport {
 pub struct StoppedBackfill {
     /// Its id.
     pub id: String,
-    /// How many runs were canceled that had not started.
+    /// How many slots will not run because of this: runs that had not started, and slots whose run was not created yet.
     pub canceled: u64,
 }

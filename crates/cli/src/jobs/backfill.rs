@@ -3,6 +3,7 @@
 use clap::Args;
 use everbell_client::{BackfillRequest, Response, WithJson};
 use everbell_core::Zone;
+use everbell_core::backfill::Rate;
 use everbell_wire as wire;
 use everbell_wire::backfill::{BackfillStatus, SlotAction};
 use everbell_wire::run::RunStatus;
@@ -23,7 +24,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell jobs backfill daily-briefing --from 2026-11-02 --to 2026-11-07 --dry-run
   everbell jobs backfill daily-briefing --from -2d --to now --reason \"ETL was down\" --yes
-  everbell jobs backfill daily-briefing --from 2026-11-02 --to 2026-11-03 --yes --json";
+  everbell jobs backfill metrics --from 2025-11-01 --to now --parallel 4 --rate 100/m --order newest --yes";
 
 pub(super) const LIST_EXAMPLES: &str = "\
 Examples:
@@ -42,7 +43,7 @@ const MAX_SHOWN_SLOTS: usize = 20;
 
 const SLOT_COLUMNS: [Column; 3] = [Column::new("SLOT"), Column::new("PLAN"), Column::new("RUN").drop_order(1)];
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 13] = [
     Column::new("BACKFILL"),
     Column::new("STATUS"),
     Column::new("REQUESTED").drop_order(1),
@@ -54,6 +55,8 @@ const COLUMNS: [Column; 11] = [
     Column::new("OK").right().drop_order(5),
     Column::new("FAILED").right().drop_order(5),
     Column::new("CANCELED").right().drop_order(4),
+    Column::new("RATE").drop_order(6),
+    Column::new("DONE AT").drop_order(4),
 ];
 
 #[derive(Debug, Args)]
@@ -76,6 +79,15 @@ pub(crate) struct BackfillArgs {
     /// Let at most this many of its runs be at work at once; default: what the job allows.
     #[arg(long, value_name = "N", conflicts_with = "all_orgs", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     parallel: Option<u32>,
+    /// Create at most this many runs in a time, evenly spread: `10/m`, `2/s`, `500/h`; default: no limit.
+    #[arg(long, value_name = "RATE", conflicts_with = "all_orgs", value_parser = parse_rate)]
+    rate: Option<String>,
+    /// Which slots run first.
+    #[arg(long, value_name = "ORDER", conflicts_with = "all_orgs", default_value = "oldest", value_parser = ["oldest", "newest"])]
+    order: String,
+    /// Go on while the job is paused; default: only if it is paused now.
+    #[arg(long, conflicts_with = "all_orgs")]
+    paused_ok: bool,
     /// The reason, for the audit trail.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -119,7 +131,18 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
     let from = parse_time(&zone, now, "--from", &args.from)?;
     let to = parse_time(&zone, now, "--to", &args.to)?;
     let (org_id, all_orgs, reason) = (args.org.clone(), args.all_orgs, args.reason.clone());
-    let mut request = BackfillRequest { from, to, org_id, all_orgs, parallel: args.parallel, reason, dry_run: true };
+    let mut request = BackfillRequest {
+        from,
+        to,
+        org_id,
+        all_orgs,
+        parallel: args.parallel,
+        rate: args.rate.clone(),
+        newest_first: args.order == "newest",
+        paused_ok: args.paused_ok.then_some(true),
+        reason,
+        dry_run: true,
+    };
     let planned = send(&session, &args.job, &request)?;
     let plan = planned.document.clone();
     let nothing = plan.to_create == Some(0);
@@ -151,6 +174,12 @@ pub(super) fn run(args: &BackfillArgs, now: Timestamp, output: &mut Output) -> R
     Ok(Exit::Success)
 }
 
+/// Checks a rate before it is sent.
+pub(super) fn parse_rate(text: &str) -> Result<String, String> {
+    let rate: Result<Rate, _> = text.parse();
+    rate.map(|rate| rate.to_string()).map_err(|refused| refused.reason)
+}
+
 fn send(session: &Session<'_>, job: &str, request: &BackfillRequest) -> Result<Response<wire::Backfill>, CliError> {
     let answer = session.client.send(session.client.jobs().backfill(job, request));
     answer.with_action(|| format!("backfill job `{job}`")).or_list()
@@ -158,7 +187,7 @@ fn send(session: &Session<'_>, job: &str, request: &BackfillRequest) -> Result<R
 
 fn question(plan: &wire::Backfill, job: &str) -> String {
     let runs = counted(plan.to_create.unwrap_or_default() as usize, "run");
-    let most = if plan.orgs.is_some() { "at most " } else { "" };
+    let most = if plan.orgs.is_some() || !plan.exact { "at most " } else { "" };
     format!("Create {most}{runs} of job {} for past slots?", shell(job))
 }
 
@@ -169,7 +198,11 @@ fn print_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> 
     if for_people {
         let counts = match &plan.orgs {
             Some(orgs) => counts_of_orgs(orgs, wanted),
-            None => format!("{}, {} to run,", counted(slots.len(), "slot"), wanted),
+            None => {
+                let total = plan.total.map_or(slots.len(), |total| total as usize);
+                let most = if plan.exact { "" } else { "at most " };
+                format!("{}, {most}{wanted} to run,", counted(total, "slot"))
+            }
         };
         session.out.line(&format!("{counts} from {} to {}", spoken(plan.from, zone), spoken(plan.to, zone)))?;
     }
@@ -190,8 +223,10 @@ fn print_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> 
         ]);
     }
     session.out.list(&table)?;
-    if for_people && slots.len() > MAX_SHOWN_SLOTS {
-        session.out.line(&format!("and {} more; show all: -o plain", slots.len() - MAX_SHOWN_SLOTS))?;
+    let total = plan.total.map_or(slots.len(), |total| total as usize);
+    if for_people && total > MAX_SHOWN_SLOTS {
+        let all = if total == slots.len() { "; show all: -o plain" } else { "" };
+        session.out.line(&format!("and {} more{all}", total - MAX_SHOWN_SLOTS.min(slots.len())))?;
     }
     Ok(())
 }
@@ -234,6 +269,8 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
             count(backfill.succeeded),
             count(backfill.failed),
             count(backfill.canceled),
+            Cell::text(backfill.rate.as_deref().unwrap_or("-")),
+            stamp_cell(backfill.estimated_done_at, &zone),
         ]);
     }
     session.out.list(&table)?;
@@ -241,7 +278,7 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
     Ok(Exit::Success)
 }
 
-/// Prints each backfill as names and values, with an empty line between: eleven bare columns say nothing.
+/// Prints each backfill as names and values, with an empty line between: bare columns say nothing.
 fn print_fields(session: &mut Session<'_>, items: &[wire::BackfillReport], zone: &Zone) -> Result<Exit, CliError> {
     for (number, backfill) in items.iter().enumerate() {
         if number > 0 {
@@ -260,13 +297,19 @@ fn print_fields(session: &mut Session<'_>, items: &[wire::BackfillReport], zone:
             ("succeeded", backfill.succeeded.to_string()),
             ("failed", backfill.failed.to_string()),
             ("canceled", backfill.canceled.to_string()),
+            ("existing", backfill.existing.to_string()),
+            ("left", backfill.left.to_string()),
+            ("parallel", backfill.parallel.map_or_else(String::new, |parallel| parallel.to_string())),
+            ("rate", backfill.rate.clone().unwrap_or_default()),
+            ("doneAt", backfill.estimated_done_at.map(|at| time(whole_second(at))).unwrap_or_default()),
+            ("waitsFor", backfill.waits_for.clone().or_else(|| backfill.stopped_because.clone()).unwrap_or_default()),
         ];
         rows.iter().try_for_each(|(name, value)| session.out.line(&format!("{name}\t{}", printable(value))))?;
     }
     Ok(Exit::Success)
 }
 
-/// Cancels the runs that have not started. Succeeds if there is nothing to stop.
+/// Stops backfills. Succeeds if there is nothing to stop.
 pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
     let jobs = session.client.jobs();
@@ -275,7 +318,10 @@ pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Resu
         vec![id.clone()]
     } else {
         let list = session.client.send(jobs.backfills(&args.job)).with_action(action).or_list()?;
-        let running = list.document.items.into_iter().filter(|backfill| backfill.status == BackfillStatus::Running);
+        let can_stop = |backfill: &wire::BackfillReport| {
+            matches!(backfill.status, BackfillStatus::Running | BackfillStatus::Paused)
+        };
+        let running = list.document.items.into_iter().filter(can_stop);
         running.map(|backfill| backfill.id).collect()
     };
     let mut stopped: Vec<WithJson<wire::StoppedBackfill>> = Vec::new();
@@ -293,9 +339,9 @@ pub(super) fn stop(args: &StopArgs, now: Timestamp, output: &mut Output) -> Resu
         Some(Format::Name) => stopped.iter().try_for_each(|backfill| session.out.line(&backfill.document.id))?,
         Some(Format::Table | Format::Plain) | None => {
             for WithJson { document: wire::StoppedBackfill { id, canceled }, .. } in &stopped {
-                let (canceled, job) = (counted(*canceled as usize, "run"), printable(&args.job));
+                let (canceled, job) = (counted(*canceled as usize, "slot"), printable(&args.job));
                 session.done(Mark::Ended, &format!("Stopped backfill {id} of {job}"))?;
-                session.detail(&format!("{canceled} canceled before the start; runs that have started continue"))?;
+                session.detail(&format!("{canceled} will not run; runs that have started continue"))?;
             }
             if stopped.is_empty() {
                 session.done(Mark::Good, &format!("No backfill of {} is running", printable(&args.job)))?;

@@ -40,7 +40,8 @@ pub fn record_declaration(
 ) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     let (state, plan) = (touched(view, by, now), Plan::nothing(&view.timer));
-    let change = JobChange { state, plan, successor: None, org_task: None, pending: PendingRuns::Leave };
+    let change =
+        JobChange { state, plan, successor: None, org_task: None, pending: PendingRuns::Leave, backfill: None };
     Ok(change.declared(declaration))
 }
 

@@ -21,7 +21,14 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
+    Ok(JobChange {
+        state: view.job.state.clone(),
+        plan,
+        successor: None,
+        org_task: None,
+        pending: PendingRuns::Leave,
+        backfill: None,
+    })
 }
 
 /// Enqueues one of many runs, which waits for its turn. A paused job may be run by hand; a retired one not.
@@ -29,7 +36,14 @@ pub fn run_in_turn(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Resu
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_in_turn(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
+    Ok(JobChange {
+        state: view.job.state.clone(),
+        plan,
+        successor: None,
+        org_task: None,
+        pending: PendingRuns::Leave,
+        backfill: None,
+    })
 }
 
 /// Enqueues runs for past slots. A paused job may be backfilled; a retired one may not.
@@ -38,7 +52,14 @@ pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChang
     view.expect_one_or_all()?;
     let spec = view.org_spec()?;
     let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
-    Ok(JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave })
+    Ok(JobChange {
+        state: view.job.state.clone(),
+        plan,
+        successor: None,
+        org_task: None,
+        pending: PendingRuns::Leave,
+        backfill: None,
+    })
 }
 
 /// Starts a task for every org, in small steps: a run by hand, a backfill, or a rebuild of the timers.
@@ -54,11 +75,19 @@ pub fn for_all_orgs(view: &JobView, task: OrgTask) -> Result<JobChange, Invalid>
         successor: None,
         org_task: Some(task),
         pending: PendingRuns::Leave,
+        backfill: None,
     })
 }
 
 /// Cancels these runs of a job, which may be retired by now. Pending ones end at once; those that just began are asked to stop.
 pub fn cancel_runs(view: &JobView, runs: &[RunId]) -> JobChange {
     let plan = Plan { cancel: runs.to_vec(), ..Plan::nothing(&view.timer) };
-    JobChange { state: view.job.state.clone(), plan, successor: None, org_task: None, pending: PendingRuns::Leave }
+    JobChange {
+        state: view.job.state.clone(),
+        plan,
+        successor: None,
+        org_task: None,
+        pending: PendingRuns::Leave,
+        backfill: None,
+    }
 }

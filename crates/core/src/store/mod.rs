@@ -21,6 +21,7 @@ mod interceptor;
 
 mod access_store;
 mod alert_store;
+mod backfill_store;
 mod calendar_store;
 mod cluster_store;
 mod counter_store;
@@ -59,6 +60,7 @@ pub use answers::{
     ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
     Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
+pub use backfill_store::{BackfillStore, MAX_BACKFILLS, MAX_LOOKED_UP};
 pub use beat::{Beat, WorkSeen};
 pub use calendar_store::{
     CalendarStore, FREEZE_RETENTION, MAX_CALENDAR_JOBS, MAX_FREEZES, NewCalendar, StoredCalendar,
@@ -115,6 +117,7 @@ pub trait Store:
     + CalendarStore
     + ReportStore
     + CounterStore
+    + BackfillStore
     + std::fmt::Debug
 {
 }
@@ -129,6 +132,7 @@ impl<S> Store for S where
         + CalendarStore
         + ReportStore
         + CounterStore
+        + BackfillStore
         + std::fmt::Debug
 {
 }

@@ -1,16 +1,14 @@
-//! Backfills: runs for past slots.
-//!
-//! A backfill is nothing but its runs, which carry its id, and its audit entry, which records the request. It has no
-//! further state that could disagree with them.
+//! Backfills: runs for past slots. A backfill is a row with a cursor; the first runs are created with it, and the backfiller
+//! creates the others as places become free ([`everbell_core::backfill`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use everbell_core::change::{self, JobView};
-use everbell_core::org::{OrgTask, OrgUpdate};
-use everbell_core::plan::{Backfill, MAX_BACKFILLED};
+use everbell_core::backfill::{Backfill, BackfillOrder, BackfillSettings, MAX_CHUNK, Rate};
+use everbell_core::change::{self, BackfillFacts, JobView};
+use everbell_core::plan::MAX_BACKFILLED;
 use everbell_core::store::{AuditEntry, JobRef, JobRow, PageRequest, RunFilter, StoreError, StoreResult};
 use everbell_core::{
-    BackfillId, Definition, Invalid, JobKey, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone,
+    BackfillId, Definition, Invalid, JobStatus, OrgId, Run as RunRecord, RunId, RunStatus, Spec, Trigger, Zone,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -20,15 +18,26 @@ use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 use super::{Facts, is_in_doubt};
 use crate::clock::{earlier, later};
-use crate::engine::random;
+use crate::engine::{known_slots, random};
 
 /// The action of its audit entries.
 pub(super) const ACTION: &str = "job.backfill";
 /// The page size and the most pages of history that are read.
 pub(super) const PAGE_ROWS: u32 = 1_000;
-const MAX_PAGES: usize = 50;
-/// The most backfills that are listed.
-const MAX_LISTED_BACKFILLS: usize = 100;
+pub(super) const MAX_PAGES: usize = 50;
+/// The most slots of a plan that are listed. A plan with more lists none but the first ones, and counts the others.
+const MAX_PLANNED_SLOTS: usize = 1_000;
+/// How many slots are listed of a plan that has more than that.
+const FIRST_SLOTS: usize = 100;
+
+/// How a backfill runs, as far as the caller said.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BackfillOptions {
+    pub(super) order: BackfillOrder,
+    pub(super) parallel: Option<u32>,
+    pub(super) rate: Option<Rate>,
+    pub(super) paused_ok: Option<bool>,
+}
 
 /// The effect of a backfill of a range, planned or carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,14 +49,32 @@ pub struct BackfillPlan {
     pub org: Option<OrgId>,
     /// The zone of the slots' local times.
     pub zone: Zone,
-    /// Every slot of the range, oldest first.
+    /// How many slots the range has.
+    pub total: u64,
+    /// The slots of the range, oldest first: all of them, or only the first 100 if there are more than 1,000.
     pub slots: Vec<BackfillSlot>,
+    /// How the backfill runs.
+    pub settings: BackfillSettings,
+    /// The schedule that the slots are read from.
+    pub(super) spec: Spec,
+    /// The last slot that is past.
+    pub(super) mark: Timestamp,
 }
 
 impl BackfillPlan {
-    /// Returns the slots that get a run.
+    /// Returns the listed slots that get a run.
     pub fn wanted(&self) -> Vec<Timestamp> {
         self.slots.iter().filter(|slot| slot.existing.is_none()).map(|slot| slot.slot).collect()
+    }
+
+    /// Whether every slot is listed, so that the number of runs is exact.
+    pub fn is_complete(&self) -> bool {
+        self.total == self.slots.len() as u64
+    }
+
+    /// Returns how many slots get a run; if not every slot is listed, the most that can be.
+    pub fn to_create(&self) -> u64 {
+        self.total - self.slots.iter().filter(|slot| slot.existing.is_some()).count() as u64
     }
 }
 
@@ -69,39 +96,14 @@ pub struct BackfillBegun {
     pub id: BackfillId,
     /// The slots of the range.
     pub plan: BackfillPlan,
-    /// The runs that were created, oldest first.
+    /// The runs that were created with it. The others follow as places become free.
     pub runs: Vec<RunRecord>,
-}
-
-/// The progress of a backfill.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct BackfillReport {
-    /// Its id.
-    pub id: BackfillId,
-    /// The audit entry of the request: when, by whom, and why.
-    pub asked: AuditEntry,
-    /// The start of the range.
-    pub from: Timestamp,
-    /// The end of the range.
-    pub to: Timestamp,
-    /// The number of its runs by status.
-    pub runs: BTreeMap<&'static str, u64>,
-    /// Whether it is for all orgs, and some of them do not have their runs yet.
-    pub updating_orgs: bool,
-}
-
-impl BackfillReport {
-    /// Whether all its runs are created, and none of them is pending or running.
-    pub fn is_done(&self) -> bool {
-        !self.updating_orgs
-            && [RunStatus::Pending, RunStatus::Running].iter().all(|status| !self.runs.contains_key(status.as_str()))
-    }
 }
 
 impl Jobs {
     /// Returns the effect that a backfill of the slots in `[from, to]` would have. It leaves out slots that have a run
-    /// of any version and status; [`Runs::rerun`](super::Runs::rerun) repeats a run.
+    /// of any version and status; [`Runs::rerun`](super::Runs::rerun) repeats a run. Counting is arithmetic, so the range may be
+    /// of any length.
     pub async fn plan_backfill(
         &self,
         job: impl IntoJobRef,
@@ -112,8 +114,7 @@ impl Jobs {
         let definition = &job.job.definition;
         let spec = definition.spec.clone().map_err(|broken| Invalid::new("schedule", broken.reason))?;
         let mark = job.timer.as_ref().map_or(definition.created_at, |timer| timer.last_slot_at);
-        let slots = bounded(&spec, mark, from, to)?;
-        self.plan_slots(job, None, &spec, slots, (from, to)).await
+        self.plan_slots(job, None, spec, mark, (from, to)).await
     }
 
     /// Like [`Jobs::plan_backfill`], for one org of a per-org job.
@@ -125,35 +126,39 @@ impl Jobs {
         to: Timestamp,
     ) -> StoreResult<BackfillPlan> {
         let read = JobOfOrg::read(&self.context, &job.into_job_ref()?, org).await?;
-        let spec = read.spec()?;
-        let slots = bounded(&spec, read.view().timer.last_slot_at, from, to)?;
-        self.plan_slots(read.row, Some(org.clone()), &spec, slots, (from, to)).await
+        let (spec, mark) = (read.spec()?, read.view().timer.last_slot_at);
+        self.plan_slots(read.row, Some(org.clone()), spec, mark, (from, to)).await
     }
 
     async fn plan_slots(
         &self,
         job: JobRow,
         org: Option<OrgId>,
-        spec: &Spec,
-        slots: Vec<Timestamp>,
+        spec: Spec,
+        mark: Timestamp,
         (from, to): (Timestamp, Timestamp),
     ) -> StoreResult<BackfillPlan> {
-        let key = job.job.definition.key.clone();
-        let filter = RunFilter { job_key: Some(key), org: org.clone(), ..range(from, to) };
-        let mut existing = BTreeMap::new();
-        self.each_run(filter, |run| {
-            if let Some(slot) = run.slot_at {
-                existing.entry(slot).or_insert((run.id, run.status));
-            }
-        })
-        .await?;
-        let slots = slots.into_iter().map(|slot| BackfillSlot { slot, existing: existing.get(&slot).copied() });
-        Ok(BackfillPlan { slots: slots.collect(), zone: spec.zone().clone(), org, job })
+        let (after, until) = past_range(mark, from, to)?;
+        let options = self.context.backfill;
+        let is_paused = job.job.state.status == JobStatus::Paused;
+        let BackfillOptions { order, parallel, rate, paused_ok } = options;
+        let settings = BackfillSettings { order, parallel, rate, paused_ok: paused_ok.unwrap_or(is_paused) };
+        settings.check()?;
+        let total = if after < until { spec.count_between(after, until) } else { 0 };
+        let listed = if total > MAX_PLANNED_SLOTS as u64 { FIRST_SLOTS } else { MAX_PLANNED_SLOTS };
+        let slots: Vec<Timestamp> = spec.slots_after(after).take_while(|slot| *slot <= until).take(listed).collect();
+        let key = &job.job.definition.key;
+        let found = self.context.parts.store.runs_of_slots(key, org.as_ref(), &slots).await?;
+        let existing: BTreeMap<Timestamp, _> = found.iter().map(|run| (run.at, (run.id, run.status))).collect();
+        let slot = |slot| BackfillSlot { slot, existing: existing.get(&slot).copied() };
+        let slots = slots.into_iter().map(slot).collect();
+        Ok(BackfillPlan { zone: spec.zone().clone(), job, org, total, slots, settings, spec, mark })
     }
 
-    /// Creates a run for each slot in `[from, to]` that has none. The runs use the current version of the job, and wait
-    /// for each other as its `maxConcurrentRuns` or [`Jobs::parallel`] demands. They are beside the schedule: live slots
-    /// neither wait for them nor are skipped because of them.
+    /// Creates a run for each slot in `[from, to]` that has none, however many there are: the first ones at once, the others as
+    /// places become free. The runs use the version of the job that is current when they are created. As many are open at once as
+    /// the job's `maxConcurrentRuns` or [`Jobs::parallel`] allows, created no faster than [`Jobs::rate`]. They are beside the
+    /// schedule: live slots neither wait for them nor are skipped because of them.
     pub async fn backfill(&self, job: impl IntoJobRef, from: Timestamp, to: Timestamp) -> StoreResult<BackfillBegun> {
         let plan = self.plan_backfill(job, from, to).await?;
         self.begin_backfill(plan, from, to).await
@@ -175,24 +180,25 @@ impl Jobs {
         if let Some(id) = self.backfill_before(&plan.job.job.definition).await? {
             return self.begun_before(plan, id).await;
         }
-        let wanted = plan.wanted();
         let now = self.context.now();
         let id = BackfillId::new(now, random());
         let definition = &plan.job.job.definition;
         let mut after = facts_of(id, from, to);
-        after.insert("slots".to_owned(), json!(wanted.len()));
+        after.insert("slots".to_owned(), json!(plan.total));
         after.extend(plan.org.iter().map(|org| ("orgId".to_owned(), json!(org.as_str()))));
-        let trace_context = self.context.trace_context();
-        let parallel = self.context.parallel;
-        after.extend(parallel.map(|parallel| ("parallel".to_owned(), json!(parallel))));
+        after.extend(settings_facts(&plan.settings));
         let audit = self.context.entry(ACTION, format!("job:{}", definition.key), now, None, Some(&after));
-        let request = Backfill { id, slots: &wanted, parallel, trace_context: trace_context.as_ref() };
-        let most = self.context.parts.options.max_pending_runs;
-        let decide = |view: &JobView| {
-            change::expect_pending_room(view, wanted.len(), most)?;
-            change::backfill(view, &request)
-        };
-        let (store, job) = (&self.context.parts.store, JobRef::Id(definition.id));
+        let owner = (id, definition.key.clone(), plan.org.clone());
+        let range = (from, to.min(plan.mark));
+        let mut backfill = Backfill::new(owner, range, plan.settings, &self.context.actor, now);
+        backfill.reason.clone_from(&audit.reason);
+        backfill.trace_context = self.context.trace_context();
+        let store = &self.context.parts.store;
+        let known = known_slots(&**store, &backfill, &backfill.next_slots(&plan.spec, MAX_CHUNK)).await?;
+        let max_active = self.context.parts.options.max_pending_runs;
+        let facts = BackfillFacts { runs: &[], slots: &known, max_active };
+        let decide = |view: &JobView| change::begin_backfill(view, backfill.clone(), &facts, now);
+        let job = JobRef::Id(definition.id);
         let changed = match &plan.org {
             Some(org) => store.change_org_job(&job, org, None, &decide, &audit).await,
             None => store.change_job(&job, None, &decide, &audit).await,
@@ -202,11 +208,7 @@ impl Jobs {
                 self.context.parts.events.publish_change(&changed);
                 changed.runs
             }
-            Err(error) if is_in_doubt(&error) => {
-                let mut runs = self.runs_of(plan.job.job.definition.id, id, from, to).await.map_err(|_| error)?;
-                runs.reverse();
-                runs
-            }
+            Err(error) if is_in_doubt(&error) => self.runs_of(id).await.map_err(|_| error)?,
             Err(error) => return Err(error),
         };
         Ok(BackfillBegun { id, plan, runs })
@@ -230,117 +232,35 @@ impl Jobs {
         Ok(None)
     }
 
-    /// Returns the plan and the runs of a request that was carried out before. Its own runs do not count as existing.
+    /// Returns the plan and the open runs of a request that was carried out before. Its own runs do not count as existing.
     async fn begun_before(&self, mut plan: BackfillPlan, id: BackfillId) -> StoreResult<BackfillBegun> {
-        let runs = self.context.changed_before().await?.map(|changed| changed.runs).unwrap_or_default();
-        let own: BTreeSet<RunId> = runs.iter().map(|run| run.id).collect();
+        let ids: Vec<RunId> = plan.slots.iter().filter_map(|slot| Some(slot.existing?.0)).collect();
+        let found = self.context.parts.store.look_up_runs(&ids).await?;
+        let is_own = |run: RunId| found.iter().any(|one| one.id == run && one.trigger == Trigger::Backfill(id));
         for slot in &mut plan.slots {
-            slot.existing = slot.existing.filter(|(run, _)| !own.contains(run));
+            slot.existing = slot.existing.filter(|(run, _)| !is_own(*run));
         }
+        let runs = self.runs_of(id).await?;
         Ok(BackfillBegun { id, plan, runs })
     }
 
-    /// Lists the backfills of a job, newest first, with their progress.
-    pub async fn backfills(&self, job: impl IntoJobRef) -> StoreResult<Vec<BackfillReport>> {
-        let job = self.get(job).await?;
-        let object = format!("job:{}", job.job.definition.key);
-        let org_updates = self.context.parts.store.list_org_updates().await?;
-        let mut reports = Vec::new();
-        let mut page = PageRequest { limit: PAGE_ROWS, after: None };
-        for _ in 0..MAX_PAGES {
-            let entries = self.context.parts.store.list_audit(Some(&object), &page).await?;
-            for entry in entries.items.into_iter().filter(|entry| entry.action == ACTION) {
-                let report = self.backfill_report(&job.job.definition.key, entry, &org_updates).await?;
-                reports.extend(report);
-                if reports.len() == MAX_LISTED_BACKFILLS {
-                    return Ok(reports);
-                }
-            }
-            page.after = entries.next;
-            if page.after.is_none() {
-                break;
-            }
-        }
-        Ok(reports)
-    }
-
-    /// Returns the backfill of an audit entry with its progress; `None` if the entry cannot be read.
-    pub(super) async fn backfill_report(
-        &self,
-        key: &JobKey,
-        entry: AuditEntry,
-        org_updates: &[OrgUpdate],
-    ) -> StoreResult<Option<BackfillReport>> {
-        let Some((id, from, to)) = asked_for(&entry) else { return Ok(None) };
-        let mut runs: BTreeMap<&'static str, u64> = BTreeMap::new();
-        let filter = RunFilter { job_key: Some(key.clone()), ..range(from, to) };
-        self.each_run(filter, |run| {
-            if run.trigger == Trigger::Backfill(id) {
-                *runs.entry(run.status.as_str()).or_default() += 1;
-            }
-        })
-        .await?;
-        let updating_orgs = org_updates
-            .iter()
-            .any(|org_update| matches!(org_update.task, OrgTask::Backfill { id: own, .. } if own == id));
-        Ok(Some(BackfillReport { id, asked: entry, from, to, runs, updating_orgs }))
-    }
-
-    /// Cancels the runs of a backfill that have not started, and returns their number. Running ones continue, but one that begins at this very moment may be asked to stop. If it is
-    /// for all orgs and still creates runs, it creates no more.
-    pub async fn stop_backfill(&self, job: impl IntoJobRef, id: BackfillId) -> StoreResult<u64> {
-        let job = self.get(job).await?;
-        let reports = self.backfills(&JobRef::Id(job.job.definition.id)).await?;
-        let report = reports.into_iter().find(|report| report.id == id);
-        let report = report.ok_or_else(|| StoreError::not_found("backfill", id))?;
-        if report.updating_orgs {
-            self.stop_making(id).await?;
-        }
-        let key = job.job.definition.key.clone();
-        let filter =
-            RunFilter { job_key: Some(key), status: vec![RunStatus::Pending], ..range(report.from, report.to) };
-        let mut pending = Vec::new();
-        self.each_run(filter, |run| {
-            if run.trigger == Trigger::Backfill(id) {
-                pending.push(run.id);
-            }
-        })
-        .await?;
-        let now = self.context.now();
-        for runs in pending.chunks(MAX_BACKFILLED) {
-            let mut after = Facts::from_iter([("backfillId".to_owned(), json!(id.to_string()))]);
-            after.insert("canceled".to_owned(), json!(runs.len()));
-            // Taken again, this finds nothing left to cancel.
-            let context = self.context.repeatable();
-            let object = format!("job:{}", job.job.definition.key);
-            let audit = context.entry("job.backfill_stop", object, now, None, Some(&after));
-            let decide = |view: &JobView| Ok(change::cancel_runs(view, runs));
-            let job = JobRef::Id(job.job.definition.id);
-            let changed = self.context.parts.store.change_job(&job, None, &decide, &audit).await?;
-            self.context.parts.events.publish_change(&changed);
-        }
-        Ok(pending.len() as u64)
-    }
-
-    async fn runs_of(
-        &self,
-        job: everbell_core::JobId,
-        id: BackfillId,
-        from: Timestamp,
-        to: Timestamp,
-    ) -> StoreResult<Vec<RunRecord>> {
+    /// Returns the runs of a backfill that are not counted as ended.
+    async fn runs_of(&self, id: BackfillId) -> StoreResult<Vec<RunRecord>> {
+        let store = &self.context.parts.store;
         let mut runs = Vec::new();
-        self.each_run(RunFilter { job_id: Some(job), ..range(from, to) }, |run| {
-            if run.trigger == Trigger::Backfill(id) {
-                runs.push(run);
+        for open in store.get_backfill(id).await?.open {
+            match store.get_run(open.id).await {
+                Ok(run) => runs.push(run),
+                // Withdrawn since.
+                Err(StoreError::NotFound { .. }) => {}
+                Err(error) => return Err(error),
             }
-        })
-        .await?;
+        }
         Ok(runs)
     }
 
     /// Visits runs, newest first, up to a bound.
-    async fn each_run(&self, filter: RunFilter, mut look: impl FnMut(RunRecord)) -> StoreResult<()> {
+    pub(super) async fn each_run(&self, filter: RunFilter, mut look: impl FnMut(RunRecord)) -> StoreResult<()> {
         let mut page = PageRequest { limit: PAGE_ROWS, after: None };
         for _ in 0..MAX_PAGES {
             let runs = self.context.parts.store.list_runs(&filter, &page).await?;
@@ -354,22 +274,31 @@ impl Jobs {
     }
 }
 
-fn range(from: Timestamp, to: Timestamp) -> RunFilter {
+pub(super) fn range(from: Timestamp, to: Timestamp) -> RunFilter {
     let to = later(to, std::time::Duration::from_millis(1));
     RunFilter { from: Some(from), to: Some(to), ..RunFilter::default() }
 }
 
-/// Returns the past slots of a range, if they are not too many.
-pub(super) fn bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<Vec<Timestamp>, Invalid> {
+/// Returns the past part of a range: after the first time, up to the second.
+fn past_range(mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<(Timestamp, Timestamp), Invalid> {
     if to < from {
         return Err(Invalid::new("to", "must not be before `from`"));
     }
-    let (after, until) = (earlier(from, std::time::Duration::from_nanos(1)), to.min(mark));
-    let count = spec.count_between(after, until);
+    Ok((earlier(from, std::time::Duration::from_nanos(1)), to.min(mark)))
+}
+
+/// Refuses a range with too many slots for a backfill of all orgs, which has no cursor for each.
+pub(super) fn expect_bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<(), Invalid> {
+    let (after, until) = past_range(mark, from, to)?;
+    let count = if after < until { spec.count_between(after, until) } else { 0 };
     if count > MAX_BACKFILLED as u64 {
-        return Err(Invalid::new("to", format!("the range has {count} slots; at most {MAX_BACKFILLED} at once")));
+        let reason = format!(
+            "the range has {count} slots for each org; at most {MAX_BACKFILLED} at once for all orgs: name one org in `orgId`, or \
+             a shorter range"
+        );
+        return Err(Invalid::new("to", reason));
     }
-    Ok(spec.slots_after(after).take_while(|slot| *slot <= until).collect())
+    Ok(())
 }
 
 /// The facts in the audit entry of a backfill, by which it is found again.
@@ -381,8 +310,22 @@ pub(super) fn facts_of(id: BackfillId, from: Timestamp, to: Timestamp) -> Facts 
     ])
 }
 
+/// The settings of a backfill, as its audit entries name them.
+pub(super) fn settings_facts(settings: &BackfillSettings) -> Facts {
+    let mut facts = Facts::new();
+    facts.extend(settings.parallel.map(|parallel| ("parallel".to_owned(), json!(parallel))));
+    facts.extend(settings.rate.map(|rate| ("rate".to_owned(), json!(rate.to_string()))));
+    if settings.order != BackfillOrder::default() {
+        facts.insert("order".to_owned(), json!(settings.order.as_str()));
+    }
+    if settings.paused_ok {
+        facts.insert("pausedOk".to_owned(), json!(true));
+    }
+    facts
+}
+
 /// Reads the audit entry of a backfill.
-fn asked_for(entry: &AuditEntry) -> Option<(BackfillId, Timestamp, Timestamp)> {
+pub(super) fn asked_for(entry: &AuditEntry) -> Option<(BackfillId, Timestamp, Timestamp)> {
     let after: Value = serde_json::from_str(entry.after.as_ref()?.as_str()).ok()?;
     let text = |name: &str| after.get(name).and_then(Value::as_str);
     Some((text("backfillId")?.parse().ok()?, text("from")?.parse().ok()?, text("to")?.parse().ok()?))

@@ -5,7 +5,7 @@ use everbell_core::store::{JobOrgFilter, JobRef, JobRow, PageRequest, StoreError
 use everbell_core::{BackfillId, Invalid};
 use jiff::Timestamp;
 
-use super::backfill::{ACTION, PAGE_ROWS, bounded, facts_of};
+use super::backfill::{ACTION, PAGE_ROWS, expect_bounded, facts_of};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::expect_per_org;
@@ -109,5 +109,5 @@ impl Jobs {
 /// Refuses a range with too many slots in the zone of the job, which represents the zones of all orgs.
 fn expect_few(row: &JobRow, from: Timestamp, to: Timestamp, now: Timestamp) -> Result<(), Invalid> {
     let spec = row.job.definition.spec.as_ref().map_err(|broken| Invalid::new("schedule", broken.reason.clone()))?;
-    bounded(spec, now, from, to).map(drop)
+    expect_bounded(spec, now, from, to)
 }

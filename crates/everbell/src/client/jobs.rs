@@ -1,5 +1,6 @@
 //! [`Jobs`]: everything that is done with jobs.
 
+use everbell_core::backfill::{BackfillOrder, Rate};
 use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{
     AuditEntry, Changed, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult,
@@ -8,6 +9,7 @@ use everbell_core::{Definition, Invalid, JobId, JobKey, Made, OrgId, Source, Tar
 use jiff::Timestamp;
 use tracing::warn;
 
+use super::backfill::BackfillOptions;
 use super::changes::{Change, Editing, Pausing, Rescheduling, RestoringDeclaration, Resuming, Retiring, Skipping};
 use super::in_transaction::Reader;
 use super::names::IntoJobRef;
@@ -54,7 +56,30 @@ impl Jobs {
     /// allow. Backfills of all orgs have that default.
     #[must_use]
     pub fn parallel(self, runs: u32) -> Jobs {
-        Jobs { context: Context { parallel: Some(runs), ..self.context } }
+        self.backfill_options(|options| options.parallel = Some(runs))
+    }
+
+    /// Sets how many runs a backfill creates in a time: default no limit. Backfills of all orgs have that default.
+    #[must_use]
+    pub fn rate(self, rate: Rate) -> Jobs {
+        self.backfill_options(|options| options.rate = Some(rate))
+    }
+
+    /// Sets the order in which a backfill runs its slots: default the oldest first.
+    #[must_use]
+    pub fn order(self, order: BackfillOrder) -> Jobs {
+        self.backfill_options(|options| options.order = order)
+    }
+
+    /// Sets whether a backfill goes on while its job is paused: default only if the job is paused at the request.
+    #[must_use]
+    pub fn paused_ok(self, paused_ok: bool) -> Jobs {
+        self.backfill_options(|options| options.paused_ok = Some(paused_ok))
+    }
+
+    fn backfill_options(mut self, change: impl FnOnce(&mut BackfillOptions)) -> Jobs {
+        change(&mut self.context.backfill);
+        self
     }
 
     /// Sets the trace that new runs and one-time jobs continue, or none: default the current one of

@@ -4,7 +4,9 @@
 //! and what changed. The HTTP API, the command line and the web pages do nothing else.
 
 mod backfill;
+mod backfill_changes;
 mod backfill_for_all;
+mod backfill_reports;
 mod calendars;
 mod changes;
 mod counters;
@@ -38,8 +40,11 @@ use everbell_core::{Definition, Invalid, Json, Target, TraceContext};
 use jiff::Timestamp;
 use serde::Serialize;
 
-pub use backfill::{BackfillBegun, BackfillPlan, BackfillReport, BackfillSlot};
+use backfill::BackfillOptions;
+pub use backfill::{BackfillBegun, BackfillPlan, BackfillSlot};
+pub use backfill_changes::BackfillEdit;
 pub use backfill_for_all::{BackfillOfAll, BackfillSize};
+pub use backfill_reports::{BackfillDetails, BackfillReport};
 pub(crate) use calendars::current_calendars;
 pub use calendars::{CalendarEffect, CalendarWritten, Calendars};
 pub use changes::{Change, Editing, Pausing, Rescheduling, Resuming, Retiring, Skipping, Verb};
@@ -85,8 +90,8 @@ pub(crate) struct Context {
     /// Whether a target that nobody knows is accepted: who asked cannot be told, and its workers may only be away.
     accepts_any_target: bool,
     creator_trace: CreatorTrace,
-    /// How many runs of a backfill may be at work at once.
-    parallel: Option<u32>,
+    /// How backfills run.
+    backfill: BackfillOptions,
 }
 
 impl Context {
@@ -99,7 +104,7 @@ impl Context {
             origin: Origin::default(),
             accepts_any_target: false,
             creator_trace: CreatorTrace::default(),
-            parallel: None,
+            backfill: BackfillOptions::default(),
         }
     }
 

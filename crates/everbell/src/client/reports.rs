@@ -12,7 +12,7 @@ use everbell_core::store::{
 use everbell_core::{JobId, JobKey, JobStatus, OrgId, Scope};
 use jiff::Timestamp;
 
-use super::backfill::BackfillReport;
+use super::backfill_reports::BackfillReport;
 use super::explain::upcoming;
 use super::{Context, Jobs};
 
@@ -148,7 +148,7 @@ impl Reports {
         for entry in entries.items {
             let key = entry.object.strip_prefix("job:").and_then(|key| JobKey::new(key).ok());
             let Some(key) = key else { continue };
-            items.extend(jobs.backfill_report(&key, entry, &org_updates).await?.map(|report| (key, report)));
+            items.extend(jobs.backfill_of_entry(&key, entry, &org_updates).await?.map(|report| (key, report)));
         }
         Ok(Page { items, next: entries.next, unreadable: entries.unreadable })
     }

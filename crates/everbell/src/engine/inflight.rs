@@ -311,13 +311,14 @@ impl Inflight {
         self.changed.notify_waiters();
     }
 
-    /// Its outcome is recorded, or will never be.
-    pub(super) fn remove(&self, attempt: Attempt) {
+    /// Its outcome is recorded, or will never be. Returns whether it was a run of a backfill.
+    pub(super) fn remove(&self, attempt: Attempt) -> bool {
         let mut runs = self.runs();
-        runs.entries.remove(&attempt);
+        let is_backfill = runs.entries.remove(&attempt).is_some_and(|entry| entry.is_backfill);
         if runs.entries.is_empty() {
             self.left.notify_waiters();
         }
+        is_backfill
     }
 
     /// Asks a handler to stop, if it is at work.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   planner ──► claimer ──► executor ──► recorder                  the way of a run
-//!   heartbeat, reaper, output_saver, resumer, repairer, reconciler, pruner, counter, anchor     what keeps it honest
+//!   heartbeat, reaper, output_saver, resumer, backfiller, repairer, reconciler, pruner, counter, anchor     what keeps it honest
 //! ```
 //!
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
@@ -11,6 +11,7 @@
 mod absence;
 mod anchor;
 mod announce;
+mod backfiller;
 mod batch;
 mod claimer;
 mod claims;
@@ -51,6 +52,7 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 pub(crate) use anchor::{Anchor, Anchoring};
+pub(crate) use backfiller::{Backfiller, backfill_spec, known_slots};
 pub(crate) use claimer::Claimer;
 pub(crate) use claims::Claims;
 pub(crate) use counter::Counter;
@@ -115,6 +117,7 @@ pub(crate) struct Engine {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) reaper: Reaper,
     pub(crate) resumer: Resumer,
+    pub(crate) backfiller: Backfiller,
     pub(crate) repairer: Repairer,
     pub(crate) output_saver: OutputSaver,
     pub(crate) reconciler: Reconciler,
@@ -179,6 +182,7 @@ impl Engine {
             heartbeat: Heartbeat::new(&shared),
             reaper: Reaper::new(&shared),
             resumer: Resumer::new(&shared),
+            backfiller: Backfiller::new(&shared),
             repairer: Repairer::new(&shared),
             output_saver: OutputSaver::new(&shared),
             reconciler: Reconciler::new(&shared),

@@ -81,7 +81,9 @@ impl OutcomeGroup {
                 },
                 Some(Recorded::LeaseLost) | None => false,
             };
-            self.shared.inflight.remove(done.attempt());
+            if self.shared.inflight.remove(done.attempt()) {
+                self.shared.signals.note_backfill_ended();
+            }
             if done.transition.is_none() {
                 // It may still be leased to this instance, and then has to be given back.
                 self.shared.claims.note_dropped();

@@ -108,7 +108,9 @@ impl Engine {
     }
 
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
-        let Engine { planner, claimer, resumer, repairer, reconciler, pruner, counter, shared, guard, .. } = self;
+        let Engine {
+            planner, claimer, resumer, backfiller, repairer, reconciler, pruner, counter, shared, guard, ..
+        } = self;
         let Engine { recorder, heartbeat, reaper, output_saver, anchor, .. } = self;
         // The waiting task holds its own guard.
         guard.disarm();
@@ -117,6 +119,7 @@ impl Engine {
         taking.spawn(drive(planner, Arc::clone(&shared), stop()));
         taking.spawn(drive(claimer, Arc::clone(&shared), stop()));
         taking.spawn(drive(resumer, Arc::clone(&shared), stop()));
+        taking.spawn(drive(backfiller, Arc::clone(&shared), stop()));
         taking.spawn(drive(repairer, Arc::clone(&shared), stop()));
         taking.spawn(drive(reconciler, Arc::clone(&shared), stop()));
         taking.spawn(drive(pruner, Arc::clone(&shared), stop()));

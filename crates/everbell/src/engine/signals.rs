@@ -25,6 +25,9 @@ pub(crate) struct Signals {
     pub(crate) anchor: Notify,
     pub(crate) resume: Notify,
     pub(crate) reconcile: Notify,
+    pub(crate) backfill: Notify,
+    /// Whether a run of a backfill ended here since the backfiller looked.
+    backfill_ended: AtomicBool,
     /// Whether the planner waits for room.
     pub(crate) planner_waits: AtomicBool,
     /// When retries may start.
@@ -45,6 +48,18 @@ impl Signals {
         self.beat.notify_one();
         self.resume.notify_one();
         self.reconcile.notify_one();
+        self.backfill.notify_one();
+    }
+
+    /// A run of a backfill ended: there is a place for the next one.
+    pub(crate) fn note_backfill_ended(&self) {
+        self.backfill_ended.store(true, Ordering::SeqCst);
+        self.backfill.notify_one();
+    }
+
+    /// Whether a run of a backfill ended since the last call.
+    pub(crate) fn take_backfill_ended(&self) -> bool {
+        self.backfill_ended.swap(false, Ordering::SeqCst)
     }
 
     /// A run may start then, and not before.

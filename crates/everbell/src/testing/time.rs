@@ -142,8 +142,8 @@ impl TestBell {
         loop {
             let engine = &mut self.engine;
             let beat = engine.heartbeat.step().await;
-            let [asked, resumed, progress, planned, claimed] = if self.stopping {
-                [const { Ok(Wait::ForSignal) }; 5]
+            let [asked, resumed, progress, filled, planned, claimed] = if self.stopping {
+                [const { Ok(Wait::ForSignal) }; 6]
             } else {
                 let asked = self.bell.answer_inbox(&mut self.inbox).await;
                 let asked = asked.map(|left| if left == Left::More { Wait::No } else { Wait::ForSignal });
@@ -151,7 +151,8 @@ impl TestBell {
                 // Not as a loop would, which waits a moment between two looks.
                 let progress = engine.reconciler.look(engine.shared.now()).await;
                 let progress = progress.map(|more| if more { Wait::No } else { Wait::ForSignal });
-                [asked, resumed, progress, engine.planner.step().await, engine.claimer.step().await]
+                let filled = engine.backfiller.step().await;
+                [asked, resumed, progress, filled, engine.planner.step().await, engine.claimer.step().await]
             };
             self.let_handlers_work().await;
             let recorded = self.engine.recorder.step().await;
@@ -163,7 +164,7 @@ impl TestBell {
                 Ok(Wait::For(time)) => time.is_zero(),
                 Ok(Wait::ForSignal) => false,
             };
-            let steps = [&beat, &asked, &resumed, &progress, &planned, &claimed, &recorded, &reaped];
+            let steps = [&beat, &asked, &resumed, &progress, &filled, &planned, &claimed, &recorded, &reaped];
             if let Some(error) = steps.iter().find_map(|step| step.as_ref().err()) {
                 failures += 1;
                 assert!(failures < MAX_FAILURES, "the store fails again and again: {error}");
@@ -174,7 +175,7 @@ impl TestBell {
             // Not asked without need: it reads the runs.
             self.crashed = self.crashed && self.has_orphans().await;
             let idle = self.is_idle().await;
-            let times = [planned, claimed, reaped].into_iter().filter_map(|wait| match wait {
+            let times = [filled, planned, claimed, reaped].into_iter().filter_map(|wait| match wait {
                 Ok(Wait::For(time)) if !idle => Some(later(now, time)),
                 _ => None,
             });

@@ -1,18 +1,20 @@
 //! Backfills: runs for past slots.
 
 use axum::http::StatusCode;
+use everbell::client::BackfillEdit;
 use everbell::{Invalid, JobRow, JobStatus, Scope};
-use everbell_core::plan::MAX_PARALLEL;
+use everbell_core::backfill::{BackfillOrder, MAX_PARALLEL, Rate};
 use everbell_core::{BackfillId, Zone};
 use everbell_wire as wire;
 
 use super::actions::{ORG, REASON, org_of};
 use super::job_history::zone_for;
+use super::org_updates::WHY;
 use crate::convert;
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse, shown};
 use everbell_wire::form::job::time;
-use everbell_wire::form::{Fault, Field, Kind as Value, optional, required};
+use everbell_wire::form::{Fault, Field, Form, Kind as Value, optional, required};
 
 pub(crate) const CREATE: &[Field] = &[
     ORG,
@@ -26,16 +28,46 @@ pub(crate) const CREATE: &[Field] = &[
     optional(
         "parallel",
         Value::Integer { min: 1, max: MAX_PARALLEL as i64 },
-        "How many of its runs may be at work at once. Default: what `maxConcurrentRuns` and `overlap` of the job allow. Not for \
-         all orgs.",
+        "How many of its runs may be pending or at work at once. Default: what `maxConcurrentRuns` and `overlap` of the job allow, \
+         shared with the other backfills of the job. Not for all orgs.",
+    ),
+    optional(
+        "rate",
+        RATE,
+        "How many runs it creates in a time, evenly spread: a number of runs and `s`, `m`, `h` or `d`, as in `10/m`. Default: no \
+         limit. Not for all orgs.",
+    ),
+    optional(
+        "order",
+        Value::Word(&["oldest", "newest"]),
+        "Which slots run first. Default: `oldest`. Not for all orgs.",
+    ),
+    optional(
+        "pausedOk",
+        Value::Flag,
+        "Whether it goes on while the job is paused. Default: only if the job is paused at the request. Not for all orgs.",
     ),
     optional("reason", REASON, "The reason, for the audit trail."),
     optional(
         "dryRun",
         Value::Flag,
-        "Return the plan without creating runs: the slots that would get a run or, for all orgs, their number.",
+        "Return the plan without creating runs: how many slots would get a run, and which ones. The range may be of any length.",
     ),
 ];
+
+/// The settings that may change while it runs.
+pub(crate) const SET: &[Field] = &[
+    optional(
+        "parallel",
+        Value::Integer { min: 0, max: MAX_PARALLEL as i64 },
+        "How many of its runs may be pending or at work at once; 0 returns to what the job allows.",
+    ),
+    optional("rate", RATE, "How many runs it creates in a time, as in `10/m`; `off` removes the limit."),
+    optional("pausedOk", Value::Flag, "Whether it goes on while the job is paused."),
+    optional("reason", REASON, "The reason, for the audit trail."),
+];
+
+const RATE: Value = Value::Text { min: 3, max: 20 };
 
 pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut form = request.body(CREATE);
@@ -47,9 +79,12 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     if for_all && org.is_some() {
         form.fault("orgs", "invalid", "cannot be combined with `orgId`");
     }
-    if for_all && form.has("parallel") {
-        form.fault("parallel", "invalid", "cannot be set for all orgs");
+    for name in ["parallel", "rate", "order", "pausedOk"] {
+        if for_all && form.has(name) {
+            form.fault(name, "invalid", "cannot be set for all orgs");
+        }
     }
+    let rate = rate(&mut form);
     let (from, to) = (time(&mut form, "from", &zone), time(&mut form, "to", &zone));
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
     let Some((from, to)) = from.zip(to).filter(|_| faults.is_empty()) else { return Err(Problem::body(faults)) };
@@ -59,6 +94,15 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let mut jobs = request.jobs_because(form.text("reason"));
     if let Some(parallel) = form.count("parallel") {
         jobs = jobs.parallel(parallel);
+    }
+    if let Some(rate) = rate.flatten() {
+        jobs = jobs.rate(rate);
+    }
+    if form.text("order") == Some(BackfillOrder::Newest.as_str()) {
+        jobs = jobs.order(BackfillOrder::Newest);
+    }
+    if form.has("pausedOk") {
+        jobs = jobs.paused_ok(form.flag("pausedOk"));
     }
     if for_all && form.flag("dryRun") {
         let size = jobs.plan_backfill_for_all(&job, from, to).await?;
@@ -96,14 +140,74 @@ fn expect_possible(row: &JobRow, names_orgs: bool) -> Result<(), Problem> {
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let job = request.jobs().get(request.job()?).await?;
     let reports = request.jobs().backfills(job.id()).await?;
-    let items = reports.iter().map(|report| convert::backfill_report(job.key(), report)).collect::<Vec<_>>();
+    let items = reports.iter().map(|report| convert::backfill_report(report)).collect::<Vec<_>>();
     ApiResponse::ok(&wire::Items { items })
 }
 
-pub(crate) async fn stop(request: ApiRequest) -> Result<ApiResponse, Problem> {
+/// Reads the rate, if there is one; `off` is no limit.
+fn rate(form: &mut Form<'_>) -> Option<Option<Rate>> {
+    let text = form.text("rate")?.to_owned();
+    if text == "off" {
+        return Some(None);
+    }
+    match text.parse() {
+        Ok(rate) => Some(Some(rate)),
+        Err(refused) => {
+            let refused: Invalid = refused;
+            form.fault("rate", "invalid", refused.reason);
+            None
+        }
+    }
+}
+
+/// The id of the backfill in the path.
+fn id_of(request: &ApiRequest) -> Result<BackfillId, Problem> {
     let name = request.part("backfillId");
-    let missing = || Problem::not_found("backfill", &shown(name));
-    let id: BackfillId = name.parse().map_err(|_| missing())?;
+    name.parse().map_err(|_| Problem::not_found("backfill", &shown(name)))
+}
+
+pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let report = request.jobs().backfill_report(request.job()?, id_of(&request)?).await?;
+    ApiResponse::ok(&convert::backfill_report(&report))
+}
+
+pub(crate) async fn pause(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let id = id_of(&request)?;
+    let jobs = request.jobs_because(request.body(WHY).text("reason"));
+    let report = jobs.pause_backfill(request.job()?, id).await?;
+    ApiResponse::ok(&convert::backfill_report(&report))
+}
+
+pub(crate) async fn resume(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let id = id_of(&request)?;
+    let jobs = request.jobs_because(request.body(WHY).text("reason"));
+    let report = jobs.resume_backfill(request.job()?, id).await?;
+    ApiResponse::ok(&convert::backfill_report(&report))
+}
+
+pub(crate) async fn set(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let id = id_of(&request)?;
+    let mut form = request.body(SET);
+    let rate = rate(&mut form);
+    let edit = BackfillEdit {
+        parallel: form.count("parallel").map(|parallel| (parallel > 0).then_some(parallel)),
+        rate,
+        paused_ok: form.has("pausedOk").then(|| form.flag("pausedOk")),
+    };
+    if form.faults_mut().is_empty() && edit == BackfillEdit::default() {
+        form.fault("", "required", "needs `parallel`, `rate` or `pausedOk`");
+    }
+    let faults: Vec<Fault> = std::mem::take(form.faults_mut());
+    if !faults.is_empty() {
+        return Err(Problem::body(faults));
+    }
+    let jobs = request.jobs_because(form.text("reason"));
+    let report = jobs.set_backfill(request.job()?, id, edit).await?;
+    ApiResponse::ok(&convert::backfill_report(&report))
+}
+
+pub(crate) async fn stop(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let id = id_of(&request)?;
     let canceled = request.jobs().stop_backfill(request.job()?, id).await?;
     ApiResponse::ok(&wire::StoppedBackfill { id: id.to_string(), canceled })
 }

@@ -131,7 +131,7 @@ pub(crate) async fn backfills(request: ApiRequest) -> Result<ApiResponse, Proble
     let mut asked = page::from_query(&request)?;
     asked.limit = request.query(BACKFILLS).count("limit").unwrap_or(DEFAULT_BACKFILLS);
     let page = request.reports().backfills(&asked).await?;
-    let items = page.items.iter().map(|(key, report)| convert::backfill_report(key, report)).collect();
+    let items = page.items.iter().map(|(_, report)| convert::backfill_report(report)).collect();
     let document = page::document(&request, &page, items);
     Ok(page::linked(&request, "/backfills", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }

@@ -9,6 +9,16 @@ macro_rules! conformance_cases_of_orgs {
     ([$($then:tt)+] { $($given:tt)* } $($others:tt)*) => {
         $($then)+! { { $($given)* }
             $($others)*
+            backfills {
+                a_backfill_goes_on_where_it_stopped_and_runs_each_slot_once,
+                a_backfill_that_was_changed_meanwhile_is_a_conflict_and_writes_nothing,
+                a_paused_backfill_withdraws_its_runs_and_creates_them_again,
+                the_range_of_a_stopped_backfill_can_be_requested_again,
+                slots_that_have_a_run_of_any_version_are_left_out,
+                a_pause_holds_runs_of_a_backfill_unless_it_goes_on_then,
+                a_backfill_stops_when_its_job_is_retired_and_goes_with_it,
+                a_backfill_of_an_org_runs_for_it_alone,
+            }
             declarations {
                 a_declaration_is_written_with_its_job_and_stays_in_the_next_version,
                 a_job_that_nobody_declares_has_no_declaration,

@@ -61,6 +61,7 @@ pub mod run_lists;
 pub mod runs;
 
 pub mod audit;
+pub mod backfills;
 pub mod calendars;
 pub mod clock;
 pub mod counters;

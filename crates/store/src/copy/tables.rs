@@ -56,7 +56,7 @@ pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
 ];
 
 /// Tables that are copied, each after those that it refers to.
-pub(crate) const TABLES: [Table; 25] = [
+pub(crate) const TABLES: [Table; 26] = [
     Table {
         name: "jobs",
         order_by: &["job_key", "version"],
@@ -104,6 +104,16 @@ pub(crate) const TABLES: [Table; 25] = [
         order_by: &["id"],
         columns: "actor text, at time, detail text, id uuid, job_id uuid, job_key text, reached text, \
                   seen int, stepped_at time, work text",
+        kept: None,
+        is_seeded: false,
+        identity: None,
+    },
+    Table {
+        name: "backfills",
+        order_by: &["id"],
+        columns: "from_at time, id uuid, is_open bool, job_key text, org_id text, paused_ok bool, progress text, \
+                  reason text, requested_at time, requested_by text, revision int, run_trigger text, status text, \
+                  to_at time, updated_at time",
         kept: None,
         is_seeded: false,
         identity: None,

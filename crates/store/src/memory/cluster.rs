@@ -296,6 +296,7 @@ impl ClusterStore for MemoryStore {
             let inbox = state.prune_inbox(before, limit);
             state.prune_alerts(before, limit);
             state.prune_absences(before, limit);
+            state.prune_backfills(before, limit);
             let audit: Vec<_> = state
                 .audit
                 .values()

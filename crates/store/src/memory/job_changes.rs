@@ -2,7 +2,7 @@
 
 use everbell_core::change::{JobView, PendingRuns};
 use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreError, StoreResult};
-use everbell_core::{JobId, JobStatus, OrgId, Run, RunStatus};
+use everbell_core::{JobId, JobStatus, OrgId, Run, RunId, RunStatus};
 
 use super::jobs::state_to_keep;
 use super::state::{State, micros};
@@ -17,6 +17,18 @@ impl State {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
+        self.carry_out(job, org, expected_revision, decide, (audit, true))
+    }
+
+    /// Changes a job. The audit entry has the time and the actor, and is written if that is wanted.
+    pub(super) fn carry_out(
+        &mut self,
+        job: &JobRef,
+        org: Option<&OrgId>,
+        expected_revision: Option<u64>,
+        decide: &DecideFn<'_>,
+        (audit, is_audited): (&AuditEntry, bool),
+    ) -> StoreResult<Changed> {
         let view = self.view(job, org)?;
         let id = view.job.definition.id;
         let (key, revision) = (&view.job.definition.key, view.job.state.revision);
@@ -25,6 +37,9 @@ impl State {
         let retiring = (change.state.status == JobStatus::Retired).then_some(id);
         if let Some(successor) = &change.successor {
             self.check_new(successor, retiring)?;
+        }
+        if let Some(write) = &change.backfill {
+            self.check_backfill(write)?;
         }
 
         let owner = (id, view.timer.org.clone());
@@ -40,8 +55,13 @@ impl State {
         }
         let lanes = [Some(id), change.successor.as_ref().map(|new| new.definition.id)];
         let lanes = lanes.into_iter().flatten();
-        let pending = lanes.map(|lane| self.change_pending(lane, change.pending, audit)).sum();
-        self.write_audit(audit);
+        let mut pending: u64 = lanes.map(|lane| self.change_pending(lane, change.pending, audit)).sum();
+        if let Some(write) = change.backfill {
+            pending += self.write_backfill(*write);
+        }
+        if is_audited {
+            self.write_audit(audit);
+        }
         let successor = change.successor.as_ref().map(|new| self.job_row(new.definition.id)).transpose()?;
         let runs: Vec<Run> = written.runs.iter().filter_map(|id| self.run(*id)).cloned().collect();
         let deed = Deed {
@@ -52,7 +72,9 @@ impl State {
             pending,
             ..Deed::default()
         };
-        self.write_deed(audit, deed);
+        if is_audited {
+            self.write_deed(audit, deed);
+        }
         Ok(Changed::new(self.job_row(id)?).with(successor, runs, written.gaps, pending))
     }
 
@@ -63,8 +85,17 @@ impl State {
             return 0;
         }
         let mut waiting = Vec::new();
+        let exempt: Vec<RunId> = self
+            .active
+            .values()
+            .map(|active| &active.run)
+            .filter(|run| self.is_paused_ok(run))
+            .map(|run| run.id)
+            .collect();
         for active in self.active.values_mut().filter(|active| active.lane == Some(lane)) {
-            active.paused = pending.holds();
+            if !pending.holds() || !exempt.contains(&active.run.id) {
+                active.paused = pending.holds();
+            }
             waiting.extend((active.run.status == RunStatus::Pending).then_some(active.run.id));
         }
         if pending.cancels() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use everbell_core::backfill::Backfill;
 use everbell_core::calendar::CalendarName;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{Org, OrgUpdate, Override};
@@ -12,8 +13,8 @@ use everbell_core::settle::{Next, Outcome, Settling, settle};
 pub(super) use everbell_core::store::micros;
 use everbell_core::store::{AuditEntry, Deed, Instance, Session, StoredCalendar, Token};
 use everbell_core::{
-    ActiveRun, App, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json, MAX_FAILURE_MESSAGE_BYTES, NewRun,
-    OrgId, Releases, Run, RunId, RunStatus, Timer, storable_text,
+    ActiveRun, App, BackfillId, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json,
+    MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId, Releases, Run, RunId, RunStatus, Timer, storable_text,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -65,6 +66,7 @@ pub(super) struct State {
     pub(super) alerts: super::alerts::StoredAlerts,
     pub(super) calendars: BTreeMap<CalendarName, StoredCalendar>,
     pub(super) freezes: BTreeMap<Uuid, Freeze>,
+    pub(super) backfills: BTreeMap<BackfillId, Backfill>,
     pub(super) counters: super::counters::StoredCounters,
     pub(super) inbox: BTreeMap<i64, super::inbox::StoredRequest>,
     /// The id of the last request that was written into the inbox.

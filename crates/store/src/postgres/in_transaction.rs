@@ -162,7 +162,7 @@ impl InTransaction for PostgresInside<'_> {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        let changed = self.change(Wanted { job, org, expected_revision }, decide, audit).await;
+        let changed = self.change(Wanted { job, org, expected_revision, is_audited: true }, decide, audit).await;
         changed.map_err(|error| self.store.name_the_database(error))
     }
 

@@ -7,6 +7,7 @@ use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreErr
 use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
+use super::backfills::write_backfill;
 use super::connect::{Conn, on};
 use super::org_timers::{self, facts_of, org_active_of};
 use super::outcomes::MAX_DEADLOCK_ATTEMPTS;
@@ -23,6 +24,8 @@ pub(super) struct Wanted<'a> {
     pub(super) job: &'a JobRef,
     pub(super) org: Option<&'a OrgId>,
     pub(super) expected_revision: Option<u64>,
+    /// Whether the audit entry is written, and not only its time and actor used.
+    pub(super) is_audited: bool,
 }
 
 impl PostgresStore {
@@ -70,12 +73,12 @@ impl PostgresStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Decided> {
-        let Wanted { job, org, expected_revision } = wanted;
+        let Wanted { job, org, expected_revision, is_audited } = wanted;
         let id = jobs::find(&mut *tx, job).await?;
         let view = self.lock(&mut *tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, org_task, pending } = decide(&view)?;
+        let JobChange { state, plan, successor, org_task, pending, backfill } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, wanted): (Vec<Gap>, Vec<Uuid>) =
             (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect());
@@ -93,9 +96,14 @@ impl PostgresStore {
         }
         let successor = successor.map(|new| new.definition.id.as_uuid());
         let lanes: Vec<Uuid> = [id].into_iter().chain(successor).collect();
-        let pending = change_pending(&mut *tx, what, &lanes, pending, audit).await?;
+        let mut pending = change_pending(&mut *tx, what, &lanes, pending, audit).await?;
+        if let Some(write) = backfill {
+            pending += write_backfill(&mut *tx, what, view.job.definition.id, *write).await?;
+        }
         let done = Decided { id, successor, wanted, inserted, gaps, pending };
-        audit::insert_audit_of(&mut *tx, audit, || done.deed()).await?;
+        if is_audited {
+            audit::insert_audit_of(&mut *tx, audit, || done.deed()).await?;
+        }
         Ok(done)
     }
 

@@ -53,7 +53,7 @@ impl JobStore for PostgresStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.decide_change(Wanted { job, org: None, expected_revision }, decide, audit).await
+        self.decide_change(Wanted { job, org: None, expected_revision, is_audited: true }, decide, audit).await
     }
 
     async fn purge_job(

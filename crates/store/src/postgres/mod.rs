@@ -9,6 +9,7 @@
 mod access;
 mod alerts;
 mod audit;
+mod backfills;
 mod calendars;
 mod cluster;
 mod connect;

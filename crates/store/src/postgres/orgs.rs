@@ -155,7 +155,7 @@ impl OrgStore for PostgresStore {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        self.decide_change(Wanted { job, org: Some(org), expected_revision }, decide, audit).await
+        self.decide_change(Wanted { job, org: Some(org), expected_revision, is_audited: true }, decide, audit).await
     }
 
     async fn reconcile_orgs(&self, now: Timestamp, limit: u32) -> StoreResult<OrgUpdateProgress> {

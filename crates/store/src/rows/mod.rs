@@ -2,6 +2,7 @@
 //! set of structs reads them all.
 
 pub(crate) mod alerts;
+pub(crate) mod backfills;
 mod batch;
 pub(crate) mod binds;
 pub(crate) mod calendars;

@@ -293,10 +293,11 @@ impl ClusterStore for SqliteStore {
 }
 
 /// Statements that prune rows along with the history, without counting them.
-const PRUNED_TOO: [&str; 3] = [
+const PRUNED_TOO: [&str; 4] = [
     include_str!("sql/prune_deliveries.sql"),
     include_str!("sql/prune_problems.sql"),
     include_str!("sql/prune_absences.sql"),
+    include_str!("sql/prune_backfills.sql"),
 ];
 
 fn lease_report((run, attempt, cancel_by): (Uuid, u32, Option<String>)) -> LeaseReport {

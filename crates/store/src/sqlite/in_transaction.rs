@@ -12,6 +12,7 @@ use everbell_core::{OrgId, RunId};
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
+use super::job_changes::Deciding;
 use super::transaction::Tx;
 use super::{SqliteStore, audit, jobs};
 use crate::InTransaction;
@@ -129,7 +130,8 @@ impl InTransaction for SqliteInside<'_> {
         decide: &DecideFn<'_>,
         audit: &AuditEntry,
     ) -> StoreResult<Changed> {
-        let changed = self.store.decide_in(&mut self.tx, job, org, expected_revision, decide, audit).await?;
+        let changed =
+            self.store.decide_in(&mut self.tx, job, org, expected_revision, decide, Deciding::Audited(audit)).await?;
         self.written = Some(audit.id);
         Ok(changed)
     }

@@ -5,12 +5,22 @@ use everbell_core::store::{AuditEntry, Changed, DecideFn, Deed, JobRef, StoreErr
 use everbell_core::{Gap, Job, JobId, JobState, OrgId, Run, RunId};
 use uuid::Uuid;
 
+use super::backfills::write_backfill;
 use super::org_timers::{self, facts_of, org_active_of};
 use super::timers::{active_of, cancel, upstream_of, write};
 use super::transaction::Tx;
 use super::{SqliteStore, audit, batch, jobs};
 use crate::rows::binds::bind_job_state;
 use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
+
+/// The audit entry of a change, which has its time and its actor.
+#[derive(Clone, Copy)]
+pub(super) enum Deciding<'a> {
+    /// The entry is written with the change.
+    Audited(&'a AuditEntry),
+    /// The change is a step of a backfill, and the entry is not written.
+    Step(&'a AuditEntry),
+}
 
 impl SqliteStore {
     pub(super) async fn decide_change(
@@ -23,7 +33,8 @@ impl SqliteStore {
     ) -> StoreResult<Changed> {
         let mut held = self.writer(format!("changing {}", audit.object)).await?;
         let mut tx = held.begin().await?;
-        let changed = self.decide_in(&mut tx, job, org, expected_revision, decide, audit).await?;
+        let how = Deciding::Audited(audit);
+        let changed = self.decide_in(&mut tx, job, org, expected_revision, decide, how).await?;
         tx.commit_and_wake().await?;
         Ok(changed)
     }
@@ -35,13 +46,14 @@ impl SqliteStore {
         org: Option<&OrgId>,
         expected_revision: Option<u64>,
         decide: &DecideFn<'_>,
-        audit: &AuditEntry,
+        how: Deciding<'_>,
     ) -> StoreResult<Changed> {
+        let (Deciding::Audited(audit) | Deciding::Step(audit)) = how;
         let id = jobs::find(tx, job).await?;
         let view = self.view(tx, id, org).await?;
         let Job { definition, state } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
-        let JobChange { state, plan, successor, org_task, pending } = decide(&view)?;
+        let JobChange { state, plan, successor, org_task, pending, backfill } = decide(&view)?;
         let mut batch = PlanBatch::default();
         let (gaps, runs) = (plan.gaps.clone(), plan.runs.iter().map(|run| run.id.as_uuid()).collect::<Vec<_>>());
         batch.add(&view.job.definition, plan);
@@ -59,7 +71,10 @@ impl SqliteStore {
         let gaps: Vec<Gap> = gaps.map(|(gap, _)| gap).collect();
         let successor = successor.map(|new| new.definition.id.as_uuid());
         let lanes: Vec<Uuid> = [id].into_iter().chain(successor).collect();
-        let pending = change_pending(tx, &lanes, pending, audit).await?;
+        let mut pending = change_pending(tx, &lanes, pending, audit).await?;
+        if let Some(write) = backfill {
+            pending += write_backfill(tx, view.job.definition.id, *write).await?;
+        }
         let deed = || Deed {
             job: Some(JobId::from_uuid(id)),
             successor: successor.map(JobId::from_uuid),
@@ -68,7 +83,9 @@ impl SqliteStore {
             pending,
             ..Deed::default()
         };
-        audit::insert_audit_of(tx, audit, deed).await?;
+        if matches!(how, Deciding::Audited(_)) {
+            audit::insert_audit_of(tx, audit, deed).await?;
+        }
         let successor = match successor {
             Some(new) => Some(self.job_row(tx, new).await?),
             None => None,

@@ -10,6 +10,7 @@ mod access;
 mod alerts;
 mod audit;
 mod awaited_commits;
+mod backfills;
 pub(crate) mod backup;
 mod batch;
 mod calendars;

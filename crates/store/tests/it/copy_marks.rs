@@ -180,7 +180,7 @@ async fn target_is_left_alone_until_the_source_is_known_to_be_good() {
     // One of an older release that is in use is not migrated.
     drop(connect(database.url()).await.unwrap());
     let older = "delete from everbell.migrations where version >= 17;
-                 drop table everbell.moves, everbell.absences, everbell.departures, everbell.run_counters,
+                 drop table everbell.moves, everbell.absences, everbell.departures, everbell.run_counters, everbell.backfills,
                    everbell.counted_hours;
                  drop index everbell.gaps_first, everbell.audit_backfills, everbell.outcomes_finished;
                  drop function everbell.refuse_moved() cascade;

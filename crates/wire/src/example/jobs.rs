@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::{ACTOR, BACKFILL_ID, CREATED_AT, Example, JOB_ID, NEXT_JOB_ID, NEXT_RUN_AT, NOW, RUN_ID, SLOT_AT, at, raw};
-use crate::backfill::{BackfillStatus, SlotAction};
+use crate::backfill::{BackfillOrder, BackfillStatus, SlotAction};
 use crate::bulk::BulkOutcome;
 use crate::job::{JobStatus, ResumeAction, ScheduleType, Scope, Source};
 use crate::policies::Retry;
@@ -214,6 +214,12 @@ impl Example for Backfill {
             org_id: None,
             org_update: None,
             to_create: Some(1),
+            total: Some(1),
+            exact: true,
+            order: Some(BackfillOrder::Oldest),
+            parallel: Some(4),
+            rate: Some("10/m".to_owned()),
+            paused_ok: false,
             orgs: None,
             slots: vec![slot],
         }
@@ -225,17 +231,28 @@ impl Example for BackfillReport {
         BackfillReport {
             id: BACKFILL_ID.to_owned(),
             job_key: "daily-report".to_owned(),
-            status: BackfillStatus::Done,
+            status: BackfillStatus::Running,
             asked_at: at(NOW),
             asked_by: ACTOR.to_owned(),
             reason: Some("The report of March 1 is missing".to_owned()),
             from: at("2027-02-28T23:00:00Z"),
             to: at("2027-03-01T23:00:00Z"),
-            pending: 0,
-            running: 0,
-            succeeded: 1,
-            failed: 0,
+            pending: 1_195,
+            running: 4,
+            succeeded: 240,
+            failed: 1,
             canceled: 0,
+            org_id: None,
+            left: 1_195,
+            existing: 0,
+            order: Some(BackfillOrder::Oldest),
+            parallel: Some(4),
+            rate: Some("10/m".to_owned()),
+            paused_ok: false,
+            runs_per_hour: Some(590),
+            estimated_done_at: Some(at("2027-03-15T11:32:00Z")),
+            waits_for: None,
+            stopped_because: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The engine, step by step: no loop, no clock of the machine, no waiting.
 
 mod absences;
+mod backfills;
 mod clock_steps;
 mod failure_requests;
 mod fencing;

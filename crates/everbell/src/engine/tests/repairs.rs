@@ -18,6 +18,7 @@ fn damaged(view: &JobView) -> JobChange {
         successor: None,
         org_task: None,
         pending: PendingRuns::Leave,
+        backfill: None,
     }
 }
 

@@ -26,13 +26,13 @@ fn check(server: &Server) {
         (&report["id"], &report["succeeded"], &report["reason"]),
         (&begun["id"], &json!(5), &json!("ETL was down"))
     );
-    let run = server.get(&format!("/runs/{}", begun["slots"][4]["runId"].as_str().unwrap())).expect(200);
+    // What ran is left out.
+    let again = server.post("/jobs/key:daily/backfills", &dry).expect(200);
+    let run = server.get(&format!("/runs/{}", again["slots"][4]["runId"].as_str().unwrap())).expect(200);
     assert_eq!(
         (&run["origin"], &run["backfillId"], &run["slotAt"]),
         (&json!("backfill"), &begun["id"], &json!("2026-11-06T07:00:00Z"))
     );
-    // What ran is left out.
-    let again = server.post("/jobs/key:daily/backfills", &dry).expect(200);
     assert_eq!((&again["toCreate"], &again["slots"][0]["because"]), (&json!(0), &json!("succeeded")));
     assert_eq!(server.post(&format!("/jobs/key:daily/backfills/{id}/stop"), &json!({})).expect(200)["canceled"], 0);
 }
@@ -69,7 +69,7 @@ fn bad_ranges_are_refused() {
         (json!({ "from": "soon", "to": 5 }), vec!["#/to"]),
         (json!({ "from": "soon", "to": "later" }), vec!["#/from", "#/to"]),
         (json!({ "from": "2026-11-03T00:00:00Z", "to": "2026-11-02T00:00:00Z" }), vec!["#/to"]),
-        (json!({ "from": "2026-11-01T00:00:00Z", "to": "2026-11-02T00:00:00Z" }), vec!["#/to"]),
+        (json!({ "from": "2026-11-01", "to": "2026-11-02", "rate": "fast" }), vec!["#/rate"]),
     ] {
         assert_eq!(server.post("/jobs/key:often/backfills", &body).faults(), places, "{body}");
     }
@@ -95,14 +95,10 @@ fn check_bound(server: &Server) {
     server.job("slow", &more);
     server.job("other", &json!({}));
     let range = |to: &str| json!({ "from": "2026-11-02T00:00:00Z", "to": format!("2026-11-02T{to}:00:00Z") });
-    assert_eq!(server.post("/jobs/key:slow/backfills", &range("03")).expect(202)["toCreate"], 4);
-    let refused = server.post("/jobs/key:slow/backfills", &range("05")).problem(409, "TooManyPendingRuns");
-    let detail = refused["detail"].as_str().unwrap();
-    assert!(
-        detail.contains("has 4 runs") && detail.contains("2 more runs") && detail.contains("at most 5"),
-        "{detail}"
-    );
-    // Nothing of it was made, so there is room for one.
+    // A backfill waits for room, and leaves one place for a run by hand.
+    assert_eq!(server.post("/jobs/key:slow/backfills", &range("09")).expect(202)["toCreate"], 10);
+    let open = server.get("/runs?jobKey=slow").expect(200);
+    assert_eq!(open["items"].as_array().unwrap().len(), 4, "{open}");
     server.post("/jobs/key:slow/run-now", &json!({})).expect(202);
     let refused = server.post("/jobs/key:slow/run-now", &json!({})).problem(409, "TooManyPendingRuns");
     assert!(refused["detail"].as_str().unwrap().contains("has 5 runs"), "{refused}");
@@ -162,4 +158,56 @@ fn runs_that_have_not_ended_are_bounded() {
 #[test]
 fn runs_that_have_not_ended_are_bounded_on_postgres() {
     check_bound(&Server::postgres(&bounded()).registered());
+}
+
+fn check_changes(server: &Server) {
+    server.job("slow", &json!({ "cronExpression": "* * * * *", "target": "sleep" }));
+    // A year of minutes.
+    let range =
+        json!({ "from": "2025-01-01T00:00:00Z", "to": "2025-12-31T23:59:00Z", "parallel": 2, "order": "newest" });
+    let mut dry = range.clone();
+    dry["dryRun"] = json!(true);
+    let plan = server.post("/jobs/key:slow/backfills", &dry).expect(200);
+    assert_eq!((&plan["total"], &plan["exact"], &plan["toCreate"]), (&json!(525_600), &json!(false), &json!(525_600)));
+    assert_eq!(plan["slots"].as_array().unwrap().len(), 100);
+    let begun = server.post("/jobs/key:slow/backfills", &range).expect(202);
+    let one = format!("/jobs/key:slow/backfills/{}", begun["id"].as_str().unwrap());
+    let running = server.until(&one, |backfill| backfill["running"] == 2);
+    assert_eq!(
+        (&running["left"], &running["pending"], &running["order"]),
+        (&json!(525_598), &json!(525_598), &json!("newest"))
+    );
+    let newest = server.get("/runs?jobKey=slow&status=running").expect(200);
+    assert_eq!(newest["items"][0]["slotAt"], "2025-12-31T23:59:00Z", "{newest}");
+
+    let paused = server.post(&format!("{one}/pause"), &json!({ "reason": "too much" })).expect(200);
+    assert_eq!((&paused["status"], &paused["running"]), (&json!("paused"), &json!(2)));
+    server.post(&format!("{one}/pause"), &json!({})).expect(409);
+    let set = server.patch(&one, &json!({ "parallel": 3, "rate": "2/h" })).expect(200);
+    assert_eq!((&set["parallel"], &set["rate"], &set["status"]), (&json!(3), &json!("2/h"), &json!("paused")));
+    assert_eq!(server.patch(&one, &json!({ "rate": "often" })).faults(), ["#/rate"]);
+    assert_eq!(server.patch(&one, &json!({})).status, 400);
+    assert_eq!(server.post(&format!("{one}/resume"), &json!({})).expect(200)["status"], "running");
+    // One more run at once, and then one each half an hour.
+    let limited = server.until(&one, |backfill| backfill["running"] == 3);
+    assert_eq!(limited["left"], 525_597, "{limited}");
+    assert!(limited["estimatedDoneAt"].is_string(), "{limited}");
+    let stopped = server.post(&format!("{one}/stop"), &json!({})).expect(200);
+    assert_eq!(stopped["canceled"], 525_597);
+    assert_eq!(server.get(&one).expect(200)["status"], "stopped");
+    let audit = server.get("/audit?object=job:slow").expect(200);
+    let actions: Vec<&str> =
+        audit["items"].as_array().unwrap().iter().rev().filter_map(|entry| entry["action"].as_str()).collect();
+    let wanted = ["create", "backfill", "backfill_pause", "backfill_set", "backfill_resume", "backfill_stop"];
+    assert_eq!(actions, wanted.map(|action| format!("job.{action}")), "{audit}");
+}
+
+#[test]
+fn a_year_of_minutes_is_paused_changed_and_stopped() {
+    check_changes(&Server::start());
+}
+
+#[test]
+fn a_year_of_minutes_is_paused_changed_and_stopped_on_postgres() {
+    check_changes(&Server::postgres(TARGETS));
 }

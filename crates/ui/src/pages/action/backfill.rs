@@ -28,7 +28,7 @@ pub(crate) const QUERY: &[Field] = &[
 ];
 
 const ROUTE: &str = "/jobs/{jobId}/backfills";
-const FIELDS: [&str; 4] = ["from", "to", "parallel", "reason"];
+const FIELDS: [&str; 7] = ["from", "to", "parallel", "rate", "order", "pausedOk", "reason"];
 const ACTION: OrgAction = OrgAction { path: "backfill", verb: "Backfill", for_all: Some("backfill?orgs=all") };
 /// How many slots are shown.
 const MAX_LISTED_SLOTS: usize = 200;
@@ -44,6 +44,9 @@ struct BackfillPage {
     from: String,
     to: String,
     parallel: String,
+    rate: String,
+    newest: bool,
+    paused_ok: bool,
     reason: String,
     plan: Option<Plan>,
     same: Equivalent,
@@ -53,9 +56,11 @@ struct BackfillPage {
 struct Plan {
     slots: Vec<Slot>,
     /// How many are not shown.
-    more: usize,
+    more: u64,
     wanted: u64,
     existing: u64,
+    /// Whether every slot of the range was looked at.
+    exact: bool,
     /// If it is for all orgs.
     orgs: Option<wire::BackfillOrgs>,
 }
@@ -77,10 +82,12 @@ impl Plan {
             Slot { at: subject.moment(clock, slot.slot_at), existing }
         };
         let wanted = answer.to_create.unwrap_or(0);
+        let total = answer.total.unwrap_or(all.len() as u64);
         Plan {
             slots: all.iter().take(MAX_LISTED_SLOTS).map(slot).collect(),
-            more: all.len().saturating_sub(MAX_LISTED_SLOTS),
-            existing: (all.len() as u64).saturating_sub(wanted),
+            more: total.saturating_sub(all.len().min(MAX_LISTED_SLOTS) as u64),
+            existing: total.saturating_sub(wanted),
+            exact: answer.exact,
             wanted,
             orgs: answer.orgs.clone(),
         }
@@ -119,6 +126,9 @@ async fn form(
         same: same(request, &subject, &from, &to)?,
         reason: typed(request, "reason"),
         parallel: typed(request, "parallel"),
+        rate: typed(request, "rate"),
+        newest: request.sent("order") == Some("newest"),
+        paused_ok: request.sent("pausedOk").is_some(),
         subject,
         from,
         to,
@@ -141,6 +151,12 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    rate: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_ok: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
@@ -150,7 +166,18 @@ impl<'a> Body<'a> {
     /// A backfill of this range: for the org of the subject, or for all of a job that fires for each.
     fn new(subject: &'a Subject, from: Option<&'a str>, to: Option<&'a str>) -> Body<'a> {
         let (org_id, orgs) = (subject.org_id(), subject.is_for_each().then_some("all"));
-        Body { from, org_id, orgs, to, parallel: None, reason: None, dry_run: None }
+        Body {
+            from,
+            org_id,
+            orgs,
+            to,
+            parallel: None,
+            rate: None,
+            order: None,
+            paused_ok: None,
+            reason: None,
+            dry_run: None,
+        }
     }
 }
 
@@ -165,7 +192,7 @@ fn same(request: &UiRequest, subject: &Subject, from: &str, to: &str) -> Result<
 }
 
 /// A number as it was typed. The API says what is wrong with anything else.
-fn number(text: &str) -> serde_json::Value {
+pub(super) fn number(text: &str) -> serde_json::Value {
     text.trim().parse::<u64>().map_or_else(|_| text.into(), Into::into)
 }
 
@@ -178,6 +205,9 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let begin = request.sent("begin").is_some();
     let body = Body {
         parallel: request.sent("parallel").map(number),
+        rate: request.sent("rate"),
+        order: request.sent("order").filter(|order| *order != "oldest"),
+        paused_ok: request.sent("pausedOk").map(|_| true),
         reason: request.sent("reason"),
         dry_run: (!begin).then_some(true),
         ..Body::new(&subject, request.sent("from"), request.sent("to"))
@@ -189,10 +219,11 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         }
         Ok(answer) if begin => {
             let count = answer.to_create.unwrap_or(0);
-            let runs = if count == 1 { "1 run".to_owned() } else { format!("{count} runs") };
+            let runs = if count == 1 { "1 slot".to_owned() } else { format!("{count} slots") };
+            let most = if answer.exact { "" } else { "at most " };
             Ok(UiResponse::done(
                 format!("{}/backfills", subject.path()),
-                format!("{runs} created for {}.", subject.named()),
+                format!("Started the backfill of {}: {most}{runs} to run.", subject.named()),
             ))
         }
         Ok(answer) => form(&request, subject, Some(&answer), None).await,

@@ -1,18 +1,22 @@
-//! The backfills of a job: how far each is, and a way to stop it.
+//! The backfills of a job: how far each is, and ways to pause, change and stop it.
 
 use askama::Template;
 use axum::http::Method;
-use everbell::client::BackfillReport;
+use everbell::client::{BackfillDetails, BackfillReport};
+use everbell_core::backfill::{BackfillOrder, BackfillStatus};
 
 use super::{Moment, Subject, expect_operator};
 use crate::clock::Clock;
-use crate::markup::Markup;
+use crate::markup::{Markup, url_part};
 use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::access::Role;
 use everbell_http::problem::Problem;
 use everbell_wire as wire;
 
+const ONE: &str = "/jobs/{jobId}/backfills/{backfillId}";
+const PAUSE: &str = "/jobs/{jobId}/backfills/{backfillId}/pause";
+const RESUME: &str = "/jobs/{jobId}/backfills/{backfillId}/resume";
 const STOP: &str = "/jobs/{jobId}/backfills/{backfillId}/stop";
 
 #[derive(Template)]
@@ -34,6 +38,30 @@ struct Row {
     from: Markup,
     to: Markup,
     progress: Progress,
+    /// How it runs, and when it will be done.
+    notes: Vec<String>,
+    done_at: Option<Moment>,
+    status: BackfillStatus,
+    /// Whether its settings can change: not if all runs were created at once.
+    has_settings: bool,
+    parallel: String,
+    rate: String,
+    /// The form to request the range again.
+    repeat: String,
+}
+
+impl Row {
+    fn is_running(&self) -> bool {
+        self.status == BackfillStatus::Running
+    }
+
+    fn is_paused(&self) -> bool {
+        self.status == BackfillStatus::Paused
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.status == BackfillStatus::Stopped
+    }
 }
 
 /// How far a backfill is.
@@ -80,14 +108,25 @@ impl Progress {
 
 impl Row {
     fn new(report: &BackfillReport, subject: &Subject, clock: &Clock) -> Row {
+        let details = report.details.as_deref();
+        let settings = details.map(|details| &details.backfill.settings);
         Row {
             id: report.id.to_string(),
-            by: report.asked.actor.clone(),
-            asked: (clock.at(report.asked.at, None), clock.away(report.asked.at)),
-            reason: report.asked.reason.clone(),
+            by: report.asked_by.clone(),
+            asked: (clock.at(report.asked_at, None), clock.away(report.asked_at)),
+            reason: report.reason.clone(),
             from: clock.at(report.from, Some(&subject.zone)),
             to: clock.at(report.to, Some(&subject.zone)),
             progress: Progress::from_counts(|status| report.runs.get(status).copied().unwrap_or(0)),
+            notes: details.map(notes).unwrap_or_default(),
+            done_at: details
+                .and_then(|details| details.progress.done_at)
+                .map(|at| (clock.at(at, None), clock.away(at))),
+            status: report.status(),
+            has_settings: details.is_some(),
+            parallel: settings.and_then(|settings| settings.parallel).map(|n| n.to_string()).unwrap_or_default(),
+            rate: settings.and_then(|settings| settings.rate).map(|rate| rate.to_string()).unwrap_or_default(),
+            repeat: repeat(report, details, subject),
         }
     }
 }
@@ -105,16 +144,68 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     UiResponse::page(&page)
 }
 
-/// Cancels the runs that have not begun.
+/// Returns where the same range can be requested again.
+fn repeat(report: &BackfillReport, details: Option<&BackfillDetails>, subject: &Subject) -> String {
+    let (from, to) = (url_part(&report.from.to_string()), url_part(&report.to.to_string()));
+    let org = details.and_then(|details| details.backfill.org.as_ref());
+    let org = org.map(|org| format!("&orgId={}", url_part(org.as_str()))).unwrap_or_default();
+    format!("{}/backfill?from={from}&to={to}{org}", subject.path())
+}
+
+/// How a backfill runs, in words.
+fn notes(details: &BackfillDetails) -> Vec<String> {
+    let (settings, counts) = (&details.backfill.settings, &details.progress.counts);
+    let mut notes = Vec::new();
+    notes.extend(details.waits_for.map(|why| format!("waits: {why}")));
+    notes.extend(details.backfill.stopped_because.as_ref().map(|why| format!("stopped: {why}")));
+    notes.extend(settings.parallel.map(|parallel| format!("{parallel} at once")));
+    notes.extend(settings.rate.map(|rate| format!("at most {rate}")));
+    notes.extend((settings.order == BackfillOrder::Newest).then(|| "newest first".to_owned()));
+    notes.extend(settings.paused_ok.then(|| "goes on while the job is paused".to_owned()));
+    notes.extend((counts.existing > 0).then(|| format!("{} had a run", counts.existing)));
+    notes.extend(details.progress.per_hour.map(|runs| format!("{runs} runs per hour")));
+    notes
+}
+
+/// Sends an action on a backfill that has no settings of its own.
+async fn act(request: UiRequest, route: &'static str, done: &str) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let subject = Subject::load(&request).await?;
+    let path = [("jobId", subject.name.as_str()), ("backfillId", request.part("id"))];
+    let _: wire::BackfillReport = request.perform(Method::POST, route, &path, &()).await?;
+    Ok(UiResponse::done(format!("{}/backfills", subject.path()), done.to_owned()))
+}
+
+pub(crate) async fn pause(request: UiRequest) -> Result<UiResponse, Problem> {
+    act(request, PAUSE, "The backfill is paused. Runs that have started continue.").await
+}
+
+pub(crate) async fn resume(request: UiRequest) -> Result<UiResponse, Problem> {
+    act(request, RESUME, "The backfill runs again.").await
+}
+
+/// Changes how many runs are open at once, and the rate; an empty field is the default.
+pub(crate) async fn set(request: UiRequest) -> Result<UiResponse, Problem> {
+    expect_operator(&request)?;
+    let subject = Subject::load(&request).await?;
+    let path = [("jobId", subject.name.as_str()), ("backfillId", request.part("id"))];
+    let parallel = request.sent("parallel").map_or_else(|| 0.into(), super::backfill::number);
+    let body = serde_json::json!({ "parallel": parallel, "rate": request.sent("rate").unwrap_or("off") });
+    let _: wire::BackfillReport = request.perform(Method::PATCH, ONE, &path, &body).await?;
+    let text = "The settings hold from the next run on.".to_owned();
+    Ok(UiResponse::done(format!("{}/backfills", subject.path()), text))
+}
+
+/// Withdraws the runs that have not begun.
 pub(crate) async fn stop(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_operator(&request)?;
     let subject = Subject::load(&request).await?;
     let path = [("jobId", subject.name.as_str()), ("backfillId", request.part("id"))];
     let wire::StoppedBackfill { canceled, .. } = request.perform(Method::POST, STOP, &path, &()).await?;
     let text = if canceled == 1 {
-        "1 run that had not started was canceled.".to_owned()
+        "The backfill is stopped. 1 slot will not run.".to_owned()
     } else {
-        format!("{canceled} runs that had not started were canceled.")
+        format!("The backfill is stopped. {canceled} slots will not run.")
     };
     Ok(UiResponse::done(format!("{}/backfills", subject.path()), text))
 }

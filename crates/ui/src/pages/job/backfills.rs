@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use everbell::client::BackfillReport;
 use everbell::{RunFilter, RunRecord, RunStatus};
+use everbell_core::backfill::BackfillStatus;
 use everbell_core::store::{AuditEntry, PageRequest};
 use everbell_core::{Trigger, TriggerType};
 use serde_json::Value;
 
+use crate::clock::Clock;
+use crate::markup::Markup;
 use crate::pages::action::Subject;
 use crate::request::UiRequest;
 use everbell_http::problem::Problem;
@@ -31,6 +35,10 @@ pub(super) struct ActiveBackfill {
     pub(super) progress: Option<(u64, u64)>,
     /// Whether runs are left that have not started.
     pub(super) can_stop: bool,
+    /// `paused`, or why it waits.
+    pub(super) note: Option<String>,
+    /// When it will be done.
+    pub(super) done_at: Option<Markup>,
 }
 
 /// Loads the backfills that are not done; none if the role may not read runs, or if they cannot be read soon.
@@ -52,6 +60,18 @@ pub(super) async fn active(request: &UiRequest, subject: &Subject) -> Vec<Active
 }
 
 async fn load(request: &UiRequest, subject: &Subject) -> Result<Vec<ActiveBackfill>, Problem> {
+    let key = &subject.row.job.definition.key;
+    let stored = request.jobs().open_backfills(Some(key)).await?;
+    let known: Vec<String> = stored.iter().map(|report| report.id.to_string()).collect();
+    let mut active: Vec<ActiveBackfill> =
+        stored.iter().filter_map(|report| ActiveBackfill::stored(report, &request.clock())).collect();
+    let others = created_at_once(request, subject).await?;
+    active.extend(others.into_iter().filter(|one| !known.contains(&one.id)));
+    Ok(active)
+}
+
+/// Loads the backfills whose runs were all created at once: those of earlier releases and those for all orgs.
+async fn created_at_once(request: &UiRequest, subject: &Subject) -> Result<Vec<ActiveBackfill>, Problem> {
     let filter = RunFilter {
         job_key: Some(subject.row.job.definition.key.clone()),
         status: vec![RunStatus::Pending, RunStatus::Running],
@@ -95,7 +115,27 @@ fn grouped(runs: &[RunRecord], more: bool, requested: &BTreeMap<String, u64>) ->
 impl ActiveBackfill {
     fn new(id: String, left: u64, more: bool, can_stop: bool, requested: &BTreeMap<String, u64>) -> ActiveBackfill {
         let all = requested.get(&id).copied().filter(|all| !more && *all >= left);
-        ActiveBackfill { progress: all.map(|all| (all - left, all)), id, left, more, can_stop }
+        let progress = all.map(|all| (all - left, all));
+        ActiveBackfill { progress, id, left, more, can_stop, note: None, done_at: None }
+    }
+
+    /// One that has a row; `None` if nothing of it is left.
+    pub(super) fn stored(report: &BackfillReport, clock: &Clock) -> Option<ActiveBackfill> {
+        let details = report.details.as_deref()?;
+        let progress = &details.progress;
+        let left = progress.left + progress.pending + progress.running;
+        let done = progress.counts.ended() + progress.counts.existing;
+        let paused = details.backfill.status == BackfillStatus::Paused;
+        let note = if paused { Some("paused".to_owned()) } else { details.waits_for.map(str::to_owned) };
+        (left > 0).then(|| ActiveBackfill {
+            id: report.id.to_string(),
+            left,
+            more: false,
+            progress: Some((done, done + left)),
+            can_stop: !details.backfill.status.is_over(),
+            note,
+            done_at: progress.done_at.map(|at| clock.away(at)),
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The first page: whether all is well, what is wrong and why, what comes next, what is going on.
 
 pub(crate) mod attention;
+mod backfills;
 mod causes;
 mod charts;
 mod concerns;
@@ -16,6 +17,7 @@ use everbell_core::freeze::Freeze;
 use jiff::{SignedDuration, Timestamp};
 
 use self::attention::group_failures;
+use self::backfills::BackfillCard;
 use self::causes::{Cause, Health, counted};
 use self::charts::Day;
 use self::outage::OutageCard;
@@ -41,6 +43,8 @@ const MAX_NAMED_JOBS: usize = 2;
 #[template(path = "overview.html")]
 struct Overview {
     freezes: Vec<FreezeLine>,
+    /// Backfills that are not over.
+    backfills: Option<BackfillCard>,
     /// The last outage, if it ended lately.
     outage: Option<OutageCard>,
     frame: Frame,
@@ -175,6 +179,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
             0
         },
         freezes: freezes.into_iter().map(|freeze| freeze_line(freeze, &clock)).collect(),
+        backfills: backfills::card(&request, &clock).await?,
         outage: outage::card(&request, &clock).await?,
         start_here: match jobs {
             Some(jobs) => StartHere::load(&request, jobs).await?,

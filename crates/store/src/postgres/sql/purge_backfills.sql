@@ -1,0 +1,1 @@
+delete from everbell.backfills where job_key = $1

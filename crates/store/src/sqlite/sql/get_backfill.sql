@@ -1,0 +1,2 @@
+select id, revision, job_key, org_id, requested_at, requested_by, reason, from_at, to_at, status, progress, updated_at
+from everbell_backfills where id = ?1
