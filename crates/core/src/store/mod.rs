@@ -35,6 +35,7 @@ mod counters;
 mod deed;
 mod deleted;
 mod error;
+mod following;
 mod inbox;
 mod job_row;
 mod lags;

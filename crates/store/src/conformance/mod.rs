@@ -62,6 +62,7 @@ pub mod runs;
 
 pub mod audit;
 pub mod calendars;
+pub mod chains;
 pub mod clock;
 pub mod counters;
 pub mod counts;

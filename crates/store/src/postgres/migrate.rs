@@ -16,7 +16,7 @@ use super::schema::Schema;
 use super::statement::Statement;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-pub(crate) const MIGRATIONS: [&str; 19] = [
+pub(crate) const MIGRATIONS: [&str; 20] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),
@@ -36,6 +36,7 @@ pub(crate) const MIGRATIONS: [&str; 19] = [
     include_str!("migrations/0017_moves.sql"),
     include_str!("migrations/0018_absences.sql"),
     include_str!("migrations/0019_run_counters.sql"),
+    include_str!("migrations/0020_chains.sql"),
 ];
 
 pub(super) const MIGRATING: &str = "migrating the schema";

@@ -10,6 +10,7 @@ mod access;
 mod alerts;
 mod audit;
 mod calendars;
+mod chains;
 mod cluster;
 mod connect;
 pub(crate) mod copy;

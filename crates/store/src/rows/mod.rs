@@ -6,6 +6,7 @@ mod batch;
 pub(crate) mod binds;
 mod by_position;
 pub(crate) mod calendars;
+pub(crate) mod chain;
 pub(crate) mod columns;
 pub(crate) mod counters;
 mod counts;

@@ -13,6 +13,7 @@ mod awaited_commits;
 pub(crate) mod backup;
 mod batch;
 mod calendars;
+mod chains;
 mod cluster;
 mod connect;
 pub(crate) mod copy;
