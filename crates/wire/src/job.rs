@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::after::capitalized;
+pub use crate::after::{After, ChainOn};
 use crate::declaration::JobDeclaration;
 use crate::run::{RunStatus, millis_between};
 use crate::words::words;
@@ -21,6 +23,8 @@ words!(
         Recurring = "recurring",
         /// It fires once.
         OneTime = "one_time",
+        /// It starts when runs of another job end.
+        After = "after",
     }
 );
 
@@ -79,6 +83,8 @@ pub struct Job {
     pub cron_expression: Option<String>,
     /// When it fires, for a one-time job.
     pub run_at: Option<Timestamp>,
+    /// The job that it starts after, instead of at times.
+    pub after: Option<After>,
     /// The IANA time zone of the schedule.
     pub timezone: String,
     /// Whether it fires.
@@ -263,7 +269,7 @@ impl From<&JobRow> for Job {
     fn from(row: &JobRow) -> Job {
         let JobRow { job, timer, last_run, next_for_org, .. } = row;
         let (definition, state) = (&*job.definition, &job.state);
-        let Schedule { kind, expression, run_at, timezone, text } = Schedule::from(definition);
+        let Schedule { kind, expression, run_at, after, timezone, text } = Schedule::from(definition);
         let spec = definition.spec.as_ref().ok();
         let next = row.next_run_at();
         let own = spec.filter(|_| next_for_org.is_none());
@@ -277,6 +283,7 @@ impl From<&JobRow> for Job {
             schedule_type: kind,
             cron_expression: expression,
             run_at,
+            after,
             timezone,
             status: state.status.into(),
             pause_reason: pause.map(|pause| pause.reason.clone()),
@@ -327,6 +334,8 @@ pub struct Schedule {
     pub expression: Option<String>,
     /// The time of a one-time one.
     pub run_at: Option<Timestamp>,
+    /// The job that it starts after.
+    pub after: Option<After>,
     /// The IANA time zone.
     pub timezone: String,
     /// The schedule in words.
@@ -343,13 +352,23 @@ impl From<&Definition> for Schedule {
                         kind: ScheduleType::Recurring,
                         expression: Some(expression.as_str().to_owned()),
                         run_at: None,
+                        after: None,
                         timezone,
                         text: expression.describe(),
+                    },
+                    When::After(after) => Schedule {
+                        kind: ScheduleType::After,
+                        expression: None,
+                        run_at: None,
+                        after: Some(After::from(after)),
+                        timezone,
+                        text: capitalized(&after.describe()),
                     },
                     When::Once(at) => Schedule {
                         kind: ScheduleType::OneTime,
                         expression: None,
                         run_at: Some(*at),
+                        after: None,
                         text: format!("Once, at {}", local(*at, spec)),
                         timezone,
                     },
@@ -359,6 +378,7 @@ impl From<&Definition> for Schedule {
                 kind: if broken.expression.is_some() { ScheduleType::Recurring } else { ScheduleType::OneTime },
                 expression: broken.expression.clone(),
                 run_at: broken.run_at,
+                after: None,
                 timezone: broken.timezone.clone(),
                 text: format!("Cannot be read: {}", broken.reason),
             },

@@ -14,6 +14,7 @@ mod words;
 pub const JSON_LINES: &str = "application/x-ndjson";
 
 pub mod access;
+mod after;
 pub mod backfill;
 pub mod bulk;
 pub mod calendar;
@@ -69,7 +70,7 @@ pub use problem::{Fault, Problem};
 pub use raw::Raw;
 pub use reload::{ConfigChange, Reloaded};
 pub use report::{ClusterStats, NextFire, NextFires, Outage, OutageJob};
-pub use run::{Canceled, OrgRun, Run, RunNow, RunNowOrgs, RunsNow};
+pub use run::{Canceled, OrgRun, Run, RunNow, RunNowOrgs, RunsNow, StartedRun};
 pub use stats::Stats;
 pub use template::Template;
 pub use text::{clock_face, printable, shell};
