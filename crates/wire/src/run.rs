@@ -7,6 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::raw::parsed;
+pub use crate::started_run::StartedRun;
 use crate::words::words;
 use crate::{OrgUpdateStarted, Raw};
 
@@ -367,28 +368,6 @@ impl Run {
     /// A run with its output.
     pub fn with_output(run: &core::Run, zone: Option<&Zone>) -> Run {
         Run { output: Some(run.output.clone().unwrap_or_default()), ..Run::new(run, zone) }
-    }
-}
-
-/// A run that another one started when it ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct StartedRun {
-    /// Its id.
-    pub id: String,
-    /// The key of its job.
-    pub job_key: Option<String>,
-    /// Its current status.
-    pub status: RunStatus,
-}
-
-impl From<&core::Run> for StartedRun {
-    fn from(run: &core::Run) -> StartedRun {
-        StartedRun {
-            id: run.id.to_string(),
-            job_key: run.job_key.as_ref().map(ToString::to_string),
-            status: run.status.into(),
-        }
     }
 }
 
