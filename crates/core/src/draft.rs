@@ -1,11 +1,14 @@
 //! [`Draft`]: a job before it is checked, and the way from there to a definition, with every problem at once.
 
+mod following;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::calendar::CalendarRules;
+use crate::chain::{After, ChainOn};
 use crate::change::Edit;
 use crate::cron::{Dst, Expression, ParseError};
 use crate::spec::When;
@@ -62,6 +65,15 @@ pub enum Timing {
     Every(Duration),
     /// Once.
     Once(Timestamp),
+    /// When runs of another job end.
+    After {
+        /// The key of that job.
+        job: String,
+        /// The outcomes that count.
+        on: ChainOn,
+        /// Whether runs by hand, reruns and backfills of that job count too.
+        manual: bool,
+    },
 }
 
 /// The author, time and id of a definition.
@@ -131,6 +143,10 @@ impl Draft {
                     (cron(Some(expression.to_string())), spec.zone().to_string())
                 }
                 When::Once(at) => (Timing::Once(*at), spec.zone().to_string()),
+                When::After(After { job_key, on, manual }) => {
+                    let timing = Timing::After { job: job_key.to_string(), on: *on, manual: *manual };
+                    (timing, spec.zone().to_string())
+                }
             },
             Err(unreadable) => {
                 let once = unreadable.run_at.filter(|_| unreadable.expression.is_none()).map(Timing::Once);
@@ -256,6 +272,7 @@ impl Draft {
             Timing::Cron(text) => problems.note(Expression::parse(text).map_err(|error| refused(&error))).map(Some),
             Timing::Every(_) => problems.note(self.checked_interval()).map(Some),
             Timing::Once(_) => Some(None),
+            Timing::After { .. } => return self.checked_following(),
         };
         let zone = self.timezone.as_deref().map_or_else(|| Ok(Zone::utc()), Zone::get);
         let zone = problems.note(zone.map_err(|error| Invalid::new("timezone", error.to_string())));
@@ -297,6 +314,10 @@ impl Draft {
         if let Some((exclude, only)) = &self.calendars {
             values.calendars = problems.all(CalendarRules::from_names(exclude, only)).unwrap_or_default();
         }
+        if !values.calendars.is_empty() && matches!(self.timing, Timing::After { .. }) {
+            let reason = "a job that starts after another has no days of its own: give the calendar to that job";
+            problems.0.push(Invalid::new("policies.calendar", reason));
+        }
         if !values.calendars.is_empty() && matches!(self.timing, Timing::Once(_)) {
             let reason = "a one-time job names its time, so no calendar can exclude it";
             problems.0.push(Invalid::new("policies.calendar", reason));
@@ -309,6 +330,11 @@ impl Draft {
         let mut problems = Vec::new();
         if self.scope == Scope::PerOrg && matches!(self.timing, Timing::Once(_)) {
             let reason = "a job that fires for each org needs a local time that recurs: `cronExpression`, not `runAt`";
+            problems.push(Invalid::new("scope", reason));
+        }
+        if self.scope == Scope::PerOrg && matches!(self.timing, Timing::After { .. }) {
+            let reason =
+                "a job that starts after another fires for no org: use `global`, or give it a `cronExpression`";
             problems.push(Invalid::new("scope", reason));
         }
         if self.trace_context.is_some() && !matches!(self.timing, Timing::Once(_)) {

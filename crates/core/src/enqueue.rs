@@ -172,13 +172,14 @@ pub fn expect_plain(jobs: &[NewJob]) -> Result<(), Invalid> {
     expect_bounded(jobs.len())?;
     let is_plain = |job: &NewJob| {
         let Definition { supersedes, version, policies, .. } = &*job.definition;
-        job.timer.is_some() && supersedes.is_none() && *version == 1 && policies.calendars.is_empty()
+        let is_following = job.definition.spec.as_ref().is_ok_and(|spec| spec.after().is_some());
+        job.timer.is_some() && !is_following && supersedes.is_none() && *version == 1 && policies.calendars.is_empty()
     };
     match jobs.iter().find(|job| !is_plain(job)) {
         None => Ok(()),
         Some(job) => {
             let reason = format!(
-                "job `{}` must be the first version of its key, with one timer and without calendars",
+                "job `{}` must be the first version of its key, with one timer, without calendars and after no other job",
                 job.definition.key
             );
             Err(Invalid::new("jobKey", reason))

@@ -169,6 +169,19 @@ impl RunId {
         RunId::first_at(up)
     }
 
+    /// The id of the run that another run starts at its end: the same however often it is computed.
+    pub fn after(job: &JobKey, org: Option<&OrgId>, ended: RunId, ended_at: Timestamp) -> RunId {
+        let org = org.map_or("", OrgId::as_str);
+        let mut hash = Sha256::new();
+        hash.update(b"after\0");
+        hash.update(ended.0.as_bytes());
+        hash.update((org.len() as u64).to_be_bytes());
+        hash.update(org);
+        hash.update(job.as_str());
+        let hash: [u8; 32] = hash.finalize().into();
+        RunId(time_ordered(ended_at, &hash[..10]))
+    }
+
     /// The id of a run that no slot asked for, from the time of the request and 80 random bits that the caller brings.
     pub fn by_hand(requested_at: Timestamp, random: [u8; 10]) -> RunId {
         RunId(time_ordered(requested_at, &random))

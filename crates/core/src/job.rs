@@ -132,6 +132,7 @@ impl Definition {
                     // The anchor of a rate is the time of creation unless the schedule names a start.
                     When::Cron(expression) | When::Every { expression, .. } => part(expression.normalized()),
                     When::Once(at) => part(&at.to_string()),
+                    When::After(after) => part(&after.to_string()),
                 }
                 part(spec.zone().name());
                 part(spec.dst().gap.as_str());

@@ -42,6 +42,7 @@
 mod zone;
 
 pub mod calendar;
+pub mod chain;
 pub mod cron;
 mod spec;
 

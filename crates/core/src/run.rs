@@ -46,7 +46,7 @@ impl RunStatus {
     }
 }
 
-/// The three kinds of triggers that the API names.
+/// The kinds of triggers that the API names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TriggerType {
     /// A slot of the schedule.
@@ -55,8 +55,10 @@ pub enum TriggerType {
     Manual,
     /// A target was called without a job.
     AdHoc,
+    /// A run of another job ended.
+    After,
 }
-words!(TriggerType { Scheduled = "scheduled", Manual = "manual", AdHoc = "ad_hoc" });
+words!(TriggerType { Scheduled = "scheduled", Manual = "manual", AdHoc = "ad_hoc", After = "after" });
 
 /// The cause of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +71,8 @@ pub enum Trigger {
     Backfill(BackfillId),
     /// A trial of a target, by this actor.
     AdHoc(String),
+    /// The end of this run of another job.
+    After(RunId),
 }
 
 impl Trigger {
@@ -78,6 +82,7 @@ impl Trigger {
             Trigger::Schedule(_) => TriggerType::Scheduled,
             Trigger::Manual(_) | Trigger::Backfill(_) => TriggerType::Manual,
             Trigger::AdHoc(_) => TriggerType::AdHoc,
+            Trigger::After(_) => TriggerType::After,
         }
     }
 }
@@ -89,6 +94,7 @@ impl fmt::Display for Trigger {
             Trigger::Manual(actor) => write!(f, "manual:{actor}"),
             Trigger::Backfill(id) => write!(f, "backfill:{id}"),
             Trigger::AdHoc(actor) => write!(f, "ad_hoc:{actor}"),
+            Trigger::After(run) => write!(f, "after:{run}"),
         }
     }
 }

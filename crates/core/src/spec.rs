@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::calendar::CalendarRules;
+use crate::chain::After;
 use crate::cron::{Dst, DstFold, Expression, Kind, Slots, Warning, dst_notes};
 use crate::freeze::FrozenSpan;
 use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
@@ -45,7 +46,7 @@ pub struct Spec {
     frozen: Option<Arc<[(i64, i64)]>>,
 }
 
-/// The three kinds of schedules.
+/// The kinds of schedules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
     /// A cron expression, in the zone of the spec.
@@ -59,6 +60,8 @@ pub enum When {
     },
     /// One instant.
     Once(Timestamp),
+    /// No slot at all: it starts when runs of another job end.
+    After(After),
 }
 
 /// A time that a spec cannot hold.
@@ -90,6 +93,12 @@ impl Spec {
         let at = Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at);
         let dst = Dst::default();
         Ok(Spec { when: When::Once(at), zone, dst, start_at: None, end_at: None, calendars: None, frozen: None })
+    }
+
+    /// Starts when runs of another job end, so it has no slots. The zone only affects how times are shown.
+    pub fn following(after: After, zone: Zone) -> Spec {
+        let (when, dst) = (When::After(after), Dst::default());
+        Spec { when, zone, dst, start_at: None, end_at: None, calendars: None, frozen: None }
     }
 
     /// With another rule for daylight saving.
@@ -140,11 +149,19 @@ impl Spec {
         &self.when
     }
 
-    /// The expression, unless it fires once.
+    /// The expression, if it has one: a one-time job has none, and one that follows another.
     pub fn expression(&self) -> Option<&Expression> {
         match &self.when {
             When::Cron(expression) | When::Every { expression, .. } => Some(expression),
-            When::Once(_) => None,
+            When::Once(_) | When::After(_) => None,
+        }
+    }
+
+    /// The job that it follows, if it follows one.
+    pub fn after(&self) -> Option<&After> {
+        match &self.when {
+            When::After(after) => Some(after),
+            When::Cron(_) | When::Every { .. } | When::Once(_) => None,
         }
     }
 
@@ -190,6 +207,7 @@ impl Spec {
                 let from = (floor(t) + 1).max(self.start_at.map_or(MIN_SECOND, ceil));
                 self.at_or_after(from).map(zone::instant)
             }
+            When::After(_) => None,
         };
         slot.filter(|slot| self.in_bounds(*slot))
     }
@@ -202,6 +220,7 @@ impl Spec {
                 let from = floor(t).min(self.end_at.map_or(MAX_SECOND - 1, floor));
                 self.at_or_before(from).map(zone::instant)
             }
+            When::After(_) => None,
         };
         slot.filter(|slot| self.in_bounds(*slot))
     }
@@ -215,7 +234,7 @@ impl Spec {
     pub fn at_most_daily(&self) -> bool {
         match &self.when {
             When::Once(_) => true,
-            When::Every { .. } => false,
+            When::Every { .. } | When::After(_) => false,
             When::Cron(expression) => match expression.kind {
                 Kind::Fields(fields) => fields.times_per_day() == 1 && self.dst.fold != DstFold::Both,
                 Kind::Every(_) => false,
@@ -245,6 +264,7 @@ impl Spec {
                     _ => 0,
                 }
             }
+            When::After(_) => 0,
         }
     }
 

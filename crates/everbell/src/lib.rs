@@ -105,6 +105,7 @@ mod handler;
 mod inbox;
 mod layer;
 mod lease;
+mod parent_job;
 mod run;
 mod running;
 mod schedule;
@@ -133,6 +134,7 @@ pub use handler::{Handler, HandlerFn, IntoOutcome};
 #[cfg(feature = "tower")]
 pub use layer::{HandlerError, HandlerService, RunResult};
 pub use lease::Lease;
+pub use parent_job::ParentJob;
 pub use run::Run;
 pub use running::Running;
 pub use schedule::Schedule;
@@ -151,6 +153,7 @@ pub use everbell_store::upkeep;
 pub use everbell_store::{AppConnection, check_address};
 pub use everbell_store::{ConnectOptions, connect, connect_with, deadline, with_deadline};
 
+pub use everbell_core::chain::ChainOn;
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
 pub use everbell_core::org::{Org, OrgWrite, OverrideWrite};

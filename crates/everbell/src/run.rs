@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use everbell_core::store::Claim;
 use everbell_core::{
-    Definition, EarlierAttempt, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, RunId, Target, TraceContext,
-    Trigger,
+    Definition, EarlierAttempt, JobKey, Json, MAX_OUTPUT_BYTES, OrgId, OutputSoFar, Run as RunRecord, RunId, Target,
+    TraceContext, Trigger,
 };
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
@@ -25,6 +25,7 @@ pub struct Run(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     claim: Claim,
+    upstream: Option<RunRecord>,
     events: Events,
     stop: watch::Receiver<bool>,
     lease: Lease,
@@ -71,13 +72,14 @@ impl Tail {
 impl Run {
     pub(crate) fn new(
         claim: Claim,
+        upstream: Option<RunRecord>,
         events: Events,
         stop: watch::Receiver<bool>,
         lease: Lease,
         tracing: TracingHook,
     ) -> Run {
         let (output, awaiting_stop, span) = (Mutex::default(), AtomicUsize::new(0), OnceLock::new());
-        Run(Arc::new(Inner { claim, events, stop, lease, output, awaiting_stop, span, tracing }))
+        Run(Arc::new(Inner { claim, upstream, events, stop, lease, output, awaiting_stop, span, tracing }))
     }
 
     /// Returns the id of the run.
@@ -105,9 +107,15 @@ impl Run {
         &self.0.claim.run.target
     }
 
-    /// Returns the cause of this run: a slot, a person, a backfill.
+    /// Returns the cause of this run: a slot, a person, a backfill, the end of another run.
     pub fn trigger(&self) -> &Trigger {
         &self.0.claim.run.trigger
+    }
+
+    /// Returns the run of another job whose end started this one, with its result; `None` for other triggers, and if that
+    /// run was deleted meanwhile.
+    pub fn upstream(&self) -> Option<&RunRecord> {
+        self.0.upstream.as_ref()
     }
 
     /// Returns the trace of the request that created this run, or its one-time job: for calls that shall belong to it.

@@ -13,6 +13,7 @@ use everbell_core::{
 use jiff::Timestamp;
 use serde::Serialize;
 
+use crate::parent_job::ParentJob;
 use crate::typed::TypedTarget;
 
 /// A job as a program declares it: when it fires, and its target.
@@ -58,6 +59,12 @@ impl Schedule {
     /// Fires once, and retires after that.
     pub fn once(key: impl Into<String>, at: Timestamp) -> Schedule {
         Schedule(Draft::new(key, Timing::Once(at)))
+    }
+
+    /// Starts when runs of another job end, by default when they succeed: in the same transaction, once for each. It has no
+    /// clock. Its handler reads the run before it with [`Run::upstream`](crate::Run::upstream).
+    pub fn after(key: impl Into<String>, job: impl Into<ParentJob>) -> Schedule {
+        Schedule(Draft::new(key, job.into().into_timing()))
     }
 
     /// Returns the key of the job.
@@ -320,6 +327,14 @@ impl Schedule {
     pub fn trace_context(mut self, context: TraceContext) -> Schedule {
         self.0.trace_context = Some(context);
         self
+    }
+
+    /// The key of the job that it starts after.
+    pub(crate) fn parent(&self) -> Option<&str> {
+        match &self.0.timing {
+            Timing::After { job, .. } => Some(job),
+            Timing::Cron(_) | Timing::Every(_) | Timing::Once(_) => None,
+        }
     }
 
     pub(crate) fn with_key(self, key: String) -> Schedule {

@@ -1,5 +1,6 @@
 //! [`Snippets`]: equivalent definitions of a job for curl, the command line, a configuration file and a program.
 
+use everbell_core::chain::{After, ChainOn};
 use everbell_core::{Definition, Scope, When};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -128,12 +129,28 @@ fn leaves(path: &str, value: &Value, all: &mut Vec<String>) {
     }
 }
 
+/// The constructor of a job that starts after another one.
+fn after_call(key: &str, after: &After) -> String {
+    let parent = after.job_key.as_str();
+    if after.on == ChainOn::Success && !after.manual {
+        return format!("Schedule::after({key:?}, {parent:?})");
+    }
+    let on = match after.on {
+        ChainOn::Success => "",
+        ChainOn::Failure => ".on(ChainOn::Failure)",
+        ChainOn::Any => ".on(ChainOn::Any)",
+    };
+    let manual = if after.manual { ".with_manual_runs()" } else { "" };
+    format!("Schedule::after({key:?}, ParentJob::new({parent:?}){on}{manual})")
+}
+
 /// A chain of calls, for a program that declares its jobs.
 fn rust(own: &Definition, body: &Value) -> String {
     let says = |path: &str| path.split('.').try_fold(body, |value, name| value.get(name)).is_some();
     let key = own.key.as_str();
     let mut lines = vec![match own.spec.as_ref().map(everbell_core::Spec::when) {
         Ok(When::Once(at)) => format!("Schedule::once({key:?}, {})", moment(*at)),
+        Ok(When::After(after)) => after_call(key, after),
         Ok(When::Cron(expression) | When::Every { expression, .. }) => {
             format!("Schedule::cron({key:?}, {:?})", expression.as_str())
         }

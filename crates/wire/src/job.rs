@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use everbell_core as core;
 use everbell_core::store::JobRow;
-use everbell_core::{self as core, Definition, Spec, When};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+pub use crate::after::{After, ChainOn};
 use crate::declaration::JobDeclaration;
+pub use crate::job_schedule::Schedule;
+use crate::job_schedule::local;
 use crate::run::{RunStatus, millis_between};
 use crate::words::words;
 use crate::{Policies, Raw, Warning};
@@ -21,6 +24,8 @@ words!(
         Recurring = "recurring",
         /// It fires once.
         OneTime = "one_time",
+        /// It starts when runs of another job end.
+        After = "after",
     }
 );
 
@@ -79,6 +84,8 @@ pub struct Job {
     pub cron_expression: Option<String>,
     /// When it fires, for a one-time job.
     pub run_at: Option<Timestamp>,
+    /// The job that it starts after, instead of at times.
+    pub after: Option<After>,
     /// The IANA time zone of the schedule.
     pub timezone: String,
     /// Whether it fires.
@@ -263,7 +270,7 @@ impl From<&JobRow> for Job {
     fn from(row: &JobRow) -> Job {
         let JobRow { job, timer, last_run, next_for_org, .. } = row;
         let (definition, state) = (&*job.definition, &job.state);
-        let Schedule { kind, expression, run_at, timezone, text } = Schedule::from(definition);
+        let Schedule { kind, expression, run_at, after, timezone, text } = Schedule::from(definition);
         let spec = definition.spec.as_ref().ok();
         let next = row.next_run_at();
         let own = spec.filter(|_| next_for_org.is_none());
@@ -277,6 +284,7 @@ impl From<&JobRow> for Job {
             schedule_type: kind,
             cron_expression: expression,
             run_at,
+            after,
             timezone,
             status: state.status.into(),
             pause_reason: pause.map(|pause| pause.reason.clone()),
@@ -316,59 +324,6 @@ impl Job {
         let warnings = row.job.definition.spec.as_ref().map(|spec| spec.warnings(now)).unwrap_or_default();
         Job { warnings: Some(warnings.iter().map(Warning::from).collect()), ..Job::from(row) }
     }
-}
-
-/// The schedule of a definition, also of one that cannot be read any more.
-#[derive(Clone, Debug)]
-pub struct Schedule {
-    /// Whether it fires more than once.
-    pub kind: ScheduleType,
-    /// The cron expression of a recurring one.
-    pub expression: Option<String>,
-    /// The time of a one-time one.
-    pub run_at: Option<Timestamp>,
-    /// The IANA time zone.
-    pub timezone: String,
-    /// The schedule in words.
-    pub text: String,
-}
-
-impl From<&Definition> for Schedule {
-    fn from(definition: &Definition) -> Schedule {
-        match &definition.spec {
-            Ok(spec) => {
-                let timezone = spec.zone().name().to_owned();
-                match spec.when() {
-                    When::Cron(expression) | When::Every { expression, .. } => Schedule {
-                        kind: ScheduleType::Recurring,
-                        expression: Some(expression.as_str().to_owned()),
-                        run_at: None,
-                        timezone,
-                        text: expression.describe(),
-                    },
-                    When::Once(at) => Schedule {
-                        kind: ScheduleType::OneTime,
-                        expression: None,
-                        run_at: Some(*at),
-                        text: format!("Once, at {}", local(*at, spec)),
-                        timezone,
-                    },
-                }
-            }
-            Err(broken) => Schedule {
-                kind: if broken.expression.is_some() { ScheduleType::Recurring } else { ScheduleType::OneTime },
-                expression: broken.expression.clone(),
-                run_at: broken.run_at,
-                timezone: broken.timezone.clone(),
-                text: format!("Cannot be read: {}", broken.reason),
-            },
-        }
-    }
-}
-
-/// RFC 9557: `2026-11-16T08:00:00+01:00[Europe/Paris]`.
-fn local(at: Timestamp, spec: &Spec) -> String {
-    at.to_zoned(spec.zone().as_jiff().clone()).to_string()
 }
 
 impl From<&core::Run> for LastRun {

@@ -32,6 +32,11 @@ impl JobBody {
         JobBody::default().with("jobKey", job_key).with("target", target).with("runAt", run_at.to_string())
     }
 
+    /// A job that starts when runs of another job succeed.
+    pub fn following(job_key: &str, target: &str, parent: &str) -> JobBody {
+        JobBody::default().with("jobKey", job_key).with("target", target).with("after", json!({ "job": parent }))
+    }
+
     /// Sets a member, named as in the API.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> JobBody {
@@ -116,7 +121,7 @@ pub fn patch(from: &Value, to: &Value) -> Value {
 
 /// Returns the shortest body that would create a job: members with default values are left out.
 pub fn essential(own: &Definition, now: Timestamp) -> Result<Value, String> {
-    const ALWAYS: [&str; 4] = ["jobKey", "target", "cronExpression", "runAt"];
+    const ALWAYS: [&str; 5] = ["jobKey", "target", "cronExpression", "runAt", "after"];
     let mut body = body(own);
     let plain = plain(&body, now)?;
     if let Some(policies) = body.get_mut("policies") {
@@ -135,7 +140,7 @@ pub fn essential(own: &Definition, now: Timestamp) -> Result<Value, String> {
 /// The body of a job with the same key, target and time, and defaults for everything else.
 fn plain(whole: &Value, now: Timestamp) -> Result<Value, String> {
     let mut bare = json!({ "jobKey": whole["jobKey"], "target": whole["target"] });
-    for name in ["cronExpression", "runAt"] {
+    for name in ["cronExpression", "runAt", "after"] {
         if let Some(value) = whole.get(name) {
             bare[name] = value.clone();
         }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::raw::parsed;
+pub use crate::started_run::StartedRun;
 use crate::words::words;
 use crate::{OrgUpdateStarted, Raw};
 
@@ -37,6 +38,8 @@ words!(
         Manual = "manual",
         /// A trial of a target, without a job.
         AdHoc = "ad_hoc",
+        /// The end of a run of another job.
+        After = "after",
     }
 );
 
@@ -53,6 +56,8 @@ words!(
         Manual = "manual",
         /// A trial of a target, without a job.
         AdHoc = "ad_hoc",
+        /// The end of a run of another job.
+        After = "after",
     }
 );
 
@@ -180,6 +185,10 @@ pub struct Run {
     pub local_date: Option<String>,
     /// The backfill that created it.
     pub backfill_id: Option<String>,
+    /// The run of another job whose end started this one.
+    pub upstream_run_id: Option<String>,
+    /// The runs of other jobs that this one started when it ended: at most 100, and only where one run is asked for.
+    pub started_runs: Option<Vec<StartedRun>>,
     /// A key that is the same for the same slot on every instance and in every attempt.
     pub idempotency_key: String,
     /// The W3C trace of the request that created the run or its one-time job; null if that had none, and for slots of
@@ -344,6 +353,11 @@ impl Run {
                 Trigger::Backfill(id) => Some(id.to_string()),
                 _ => None,
             },
+            upstream_run_id: match &run.trigger {
+                Trigger::After(id) => Some(id.to_string()),
+                _ => None,
+            },
+            started_runs: None,
             idempotency_key: run.idempotency_key(),
             trace_id: run.trace_context.as_ref().map(|context| context.trace_id().to_owned()),
             result: parsed(run.result.as_ref()),
@@ -364,6 +378,7 @@ fn origin(run: &core::Run) -> Origin {
         Trigger::Backfill(_) => Origin::Backfill,
         Trigger::Manual(_) => Origin::Manual,
         Trigger::AdHoc(_) => Origin::AdHoc,
+        Trigger::After(_) => Origin::After,
     }
 }
 

@@ -19,7 +19,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell jobs create nightly --target print --cron \"30 2 * * *\" --tz America/New_York
   everbell jobs create pulse --target print --every 90s --payload '{\"kind\":\"pulse\"}'
-  everbell jobs create report --target print --cron @hourly --timeout 5m --retries 2";
+  everbell jobs create report --target print --cron @hourly --timeout 5m --retries 2
+  everbell jobs create load --target print --after extract --after-on success";
 
 pub(super) const ONCE_EXAMPLES: &str = "\
 Examples:
@@ -68,12 +69,13 @@ pub(crate) struct OnceArgs {
 
 pub(super) fn run(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let zone = Zone::get(&args.tz)?;
-    if args.timing.cron.is_none() && args.timing.every.is_none() {
+    if args.timing.cron.is_none() && args.timing.every.is_none() && args.timing.after.is_none() {
         let key = shell(&args.key);
         return Err(CliError::invalid(format!(
             "a schedule is required\n  \
              everbell jobs create {key} --target {target} --cron \"0 8 * * 1-5\" --tz Europe/Paris\n  \
              everbell jobs create {key} --target {target} --every 15m\n  \
+             everbell jobs create {key} --target {target} --after extract\n  \
              everbell jobs once {key} --target {target} --at \"tomorrow 08:00\"",
             target = shell(&args.target),
         )));

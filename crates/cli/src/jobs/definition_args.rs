@@ -42,6 +42,15 @@ pub(crate) struct TimingArgs {
     /// Fire at a fixed rate, such as every `90s`.
     #[arg(long, value_name = "DURATION", value_parser = rate)]
     pub(super) every: Option<String>,
+    /// Start when runs of this job end, instead of at times.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["cron", "every"])]
+    pub(super) after: Option<String>,
+    /// The outcomes of its runs that count.
+    #[arg(long, value_name = "OUTCOME", value_parser = ["success", "failure", "any"], requires = "after")]
+    pub(super) after_on: Option<String>,
+    /// Start after its runs by hand, reruns and backfills too.
+    #[arg(long, requires = "after")]
+    pub(super) after_manual: bool,
     /// Fire once (`global`), or for each org at its own local time (`per_org`).
     #[arg(long, value_name = "SCOPE", value_parser = ["global", "per_org"])]
     pub(super) scope: Option<String>,
@@ -77,6 +86,10 @@ impl TimingArgs {
         if let Some(expression) = self.cron.as_ref().or(every.as_ref()) {
             Expression::parse(expression)?;
             body.put("cronExpression", expression.as_str());
+        }
+        if let Some(job) = &self.after {
+            let on = self.after_on.as_deref().unwrap_or("success");
+            body.put("after", json!({ "job": job, "on": on, "manual": self.after_manual }));
         }
         if let Some(scope) = &self.scope {
             body.put("scope", scope.as_str());

@@ -44,7 +44,7 @@ pub(crate) struct NewVersionArgs {
     #[arg(long, value_name = "LABEL")]
     target: Option<String>,
     /// Change to a one-time job that fires at this time.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every"], help_heading = "Schedule")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with_all = ["cron", "every", "after"], help_heading = "Schedule")]
     at: Option<String>,
     /// Change the IANA time zone.
     #[arg(long, value_name = "ZONE", help_heading = "Schedule")]

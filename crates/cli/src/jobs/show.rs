@@ -3,7 +3,7 @@
 use clap::Args;
 use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::job::{JobStatus, ScheduleType, Scope};
+use everbell_wire::job::{ChainOn, JobStatus, ScheduleType, Scope};
 use jiff::Timestamp;
 
 use super::list::schedule;
@@ -80,7 +80,7 @@ pub(super) fn print_warnings(job: &wire::Job) {
 pub(super) fn in_words(job: &wire::Job) -> String {
     let schedule = &job.schedule_text;
     match (&job.schedule_type, &job.scope) {
-        (ScheduleType::OneTime, _) => printable(schedule),
+        (ScheduleType::OneTime | ScheduleType::After, _) => printable(schedule),
         (_, Scope::PerOrg) => printable(&format!("{schedule}, local time of each org")),
         _ => printable(&format!("{schedule}, {}", job.timezone)),
     }
@@ -106,6 +106,14 @@ pub(super) fn next_in_words(job: &wire::Job, fires: &[Timestamp], zone: &Zone, n
         });
         let first = first.unwrap_or_default();
         return format!("for each org at its own local time{first}: everbell orgs show ORG");
+    }
+    if let Some(after) = &job.after {
+        let which = match after.on {
+            ChainOn::Success => "succeeds",
+            ChainOn::Failure => "fails",
+            ChainOn::Any | ChainOn::Other(_) => "ends",
+        };
+        return format!("when a run of {} {which}", printable(&after.job));
     }
     fires_in_words(fires, zone, now)
 }

@@ -94,6 +94,11 @@ fn rows(run: &wire::Run, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>>
     rows.push(("id", run.id.clone()));
     rows.push(("target", run.target.clone()));
     rows.push(("trigger", run.trigger_label.clone()));
+    let started = run.started_runs.iter().flatten();
+    rows.extend(started.map(|run| {
+        let job = run.job_key.as_deref().unwrap_or_default();
+        ("started", format!("{} of {} ({})", run.id, printable(job), run.status))
+    }));
     rows.extend(filled(run.trace_id.as_ref()).map(|id| ("trace", id.to_owned())));
     let slot = |at: Timestamp| if for_people { spoken(at, zone) } else { exact(at, zone) };
     rows.extend(run.slot_at.map(|at| ("slot", slot(at))));

@@ -14,6 +14,7 @@
 //! `operator` decides what operators do to a schedule, and `succession` how a version ends, with the same parts.
 
 mod backfill;
+mod dependency;
 mod frozen;
 mod operator;
 mod overlap;
@@ -26,9 +27,10 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp};
 
 pub use backfill::{Backfill, MAX_BACKFILLED, MAX_PARALLEL, backfill};
+pub(crate) use dependency::unmet_dependency;
 pub use operator::{Missed, RunNow, arm, disarm, reschedule, resume, run_in_turn, run_now, skip_next};
 pub use overlap::REPLACER;
-use overlap::{Admission, Overlaps};
+pub(crate) use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
 
 use crate::freeze::FrozenSpan;
@@ -260,7 +262,7 @@ impl<'a> Planner<'a> {
         }
         self.last_local_date = self.last_local_date.max(local_date);
         let id = RunId::for_slot(self.job.id, self.org, slot);
-        let (skip, held) = match self.unmet_dependency() {
+        let (skip, held) = match unmet_dependency(self.job, self.seen, self.now) {
             Some(reason) => (Some(reason), false),
             None if patient => self.overlaps.wait(id),
             None => match self.overlaps.admit(id) {
@@ -283,13 +285,6 @@ impl<'a> Planner<'a> {
             payload: None,
             trace_context: self.job.trace_context.clone(),
         });
-    }
-
-    fn unmet_dependency(&self) -> Option<SkipReason> {
-        let dependency = self.job.policies.depends_on.as_ref()?;
-        let since = before(self.now, dependency.within);
-        let met = self.seen.upstream_succeeded_at.is_some_and(|at| at >= since);
-        (!met).then(|| SkipReason::Dependency { job_key: dependency.job_key.clone(), within: dependency.within })
     }
 
     /// Accounts for every slot after the mark and up to `until` with one gap.
@@ -377,7 +372,11 @@ fn gap_of(slot: Timestamp, reason: GapReason) -> Gap {
 }
 
 fn trigger_text(spec: &Spec) -> String {
-    spec.expression().map_or_else(|| "once".to_owned(), |expression| expression.as_str().to_owned())
+    match spec.when() {
+        When::Cron(expression) | When::Every { expression, .. } => expression.as_str().to_owned(),
+        When::Once(_) => "once".to_owned(),
+        When::After(after) => after.to_string(),
+    }
 }
 
 /// `t - by`, stopping at the earliest time there is.

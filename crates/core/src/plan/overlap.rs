@@ -9,7 +9,7 @@ use crate::run::{ActiveRun, SkipReason};
 pub const REPLACER: &str = "everbell (overlap: replace)";
 
 /// Whether a run may start.
-pub(super) enum Admission {
+pub(crate) enum Admission {
     Start,
     /// Pending, but not before others have ended.
     Hold,
@@ -19,7 +19,7 @@ pub(super) enum Admission {
 }
 
 /// The active runs of a job, those in the database and those of the plan in the making.
-pub(super) struct Overlaps {
+pub(crate) struct Overlaps {
     policy: Overlap,
     max: usize,
     /// Oldest first.
@@ -39,13 +39,13 @@ struct Entry {
 }
 
 impl Overlaps {
-    pub(super) fn new(policies: &Policies, active: &[ActiveRun]) -> Overlaps {
+    pub(crate) fn new(policies: &Policies, active: &[ActiveRun]) -> Overlaps {
         let live = active.iter().filter(|run| !run.backfill);
         Overlaps::among(live, policies.overlap, policies.max_concurrent_runs)
     }
 
     /// Returns the active runs of backfills. Without a bound of its own, a backfill has that of the job.
-    pub(super) fn of_backfills(policies: &Policies, active: &[ActiveRun], parallel: Option<u32>) -> Overlaps {
+    pub(crate) fn of_backfills(policies: &Policies, active: &[ActiveRun], parallel: Option<u32>) -> Overlaps {
         let policy = if parallel.is_some() { Overlap::Queue } else { policies.overlap };
         let backfills = active.iter().filter(|run| run.backfill);
         Overlaps::among(backfills, policy, parallel.unwrap_or(policies.max_concurrent_runs))
@@ -59,11 +59,11 @@ impl Overlaps {
     }
 
     /// Returns the same active runs under another policy, for a caller that asked for it.
-    pub(super) fn with_policy(self, policy: Overlap) -> Overlaps {
+    pub(crate) fn with_policy(self, policy: Overlap) -> Overlaps {
         Overlaps { policy, ..self }
     }
 
-    pub(super) fn admit(&mut self, id: RunId) -> Admission {
+    pub(crate) fn admit(&mut self, id: RunId) -> Admission {
         if self.policy == Overlap::Allow || self.active.len() < self.max {
             return self.join(id, false);
         }
@@ -84,7 +84,7 @@ impl Overlaps {
     }
 
     /// Admits a run that waits for its turn however many wait before it.
-    pub(super) fn wait(&mut self, id: RunId) -> (Option<SkipReason>, bool) {
+    pub(crate) fn wait(&mut self, id: RunId) -> (Option<SkipReason>, bool) {
         let held = self.policy != Overlap::Allow && self.active.len() >= self.max;
         self.join(id, held);
         (None, held)
@@ -116,7 +116,7 @@ impl Overlaps {
     }
 
     /// The runs to cancel, and the runs of this plan that a later one replaced.
-    pub(super) fn finish(&mut self) -> (Vec<RunId>, Vec<(RunId, RunId)>) {
+    pub(crate) fn finish(&mut self) -> (Vec<RunId>, Vec<(RunId, RunId)>) {
         (std::mem::take(&mut self.cancel), std::mem::take(&mut self.replaced))
     }
 }

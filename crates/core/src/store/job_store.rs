@@ -8,6 +8,7 @@ use super::{
     AuditEntry, Changed, DecideFn, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, Page, PageRequest, PurgedJob,
     RefusedRequest, StoreResult, TargetCount,
 };
+use crate::chain::ChainLink;
 use crate::change::NewJob;
 use crate::ids::{JobId, JobKey};
 
@@ -15,7 +16,9 @@ verbs! {
     /// Creates, changes and finds jobs.
     pub trait JobStore {
         /// Inserts a job with its timer. A living job of the same key is a
-        /// [`StoreError::Conflict`](super::StoreError::Conflict).
+        /// [`StoreError::Conflict`](super::StoreError::Conflict). A job that would start after one that does not exist, or in
+        /// a circle, is [`StoreError::Invalid`](super::StoreError::Invalid), here and wherever a version is inserted: see
+        /// [`check_chain`](crate::chain::check_chain).
         async fn create_job(&self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow>;
 
         /// Inserts many jobs with their timers, all or none, in as few statements as the database allows: at most
@@ -79,6 +82,9 @@ verbs! {
         /// How many living jobs there are of each target and status, by these; none where there is none. A target that
         /// cannot be read is left out.
         async fn count_targets(&self) -> StoreResult<Vec<TargetCount>>;
+
+        /// The current jobs that start after another one, by key, at most `limit`.
+        async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>>;
 
         /// Paused jobs that resume by themselves, with the time at which they do; the earliest first.
         async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>>;

@@ -36,6 +36,7 @@ mod counters;
 mod deed;
 mod deleted;
 mod error;
+mod following;
 mod inbox;
 mod job_row;
 mod lags;

@@ -44,7 +44,14 @@ verbs! {
         /// A one-time job whose slot had its run, and that run ended, is retired. A retry is pending again, not held,
         /// and keeps its attempt until it starts; if its cancellation was asked for, it is [`Recorded::Canceled`] at once:
         /// see [`cancel_retry`](crate::settle::cancel_retry).
+        ///
+        /// For each run that ends, the current jobs that start after its job are asked with [`Due::follow`](super::Due::follow),
+        /// and what they answer is written in the same transaction: their runs are pending.
         async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
+
+        /// The runs that this run started when it ended, at this time: see [`After`](crate::chain::After). Oldest first, at
+        /// most `limit`.
+        async fn runs_after(&self, ended: RunId, finished_at: Timestamp, limit: u32) -> StoreResult<Vec<Run>>;
 
         /// Saves the output of runs so far, each guarded by run and attempt, and returns the runs whose output was
         /// saved. Skips runs that are no longer at work, and those that another writer holds at this moment.

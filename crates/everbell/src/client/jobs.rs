@@ -1,6 +1,7 @@
 //! [`Jobs`]: everything that is done with jobs.
 
 use everbell_core::backfill::{BackfillOrder, Rate};
+use everbell_core::chain::ChainLink;
 use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{
     AuditEntry, Changed, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult,
@@ -22,6 +23,9 @@ use crate::schedule::Schedule;
 
 /// The most versions of a job that are listed.
 const MAX_VERSIONS: u32 = 1_000;
+
+/// The most jobs with parents that are listed.
+const MAX_CHAIN_LINKS: u32 = 10_000;
 
 /// Actions on jobs: `bell.jobs().by("ana").pause("daily-briefing", "the mail server is down").await?`.
 #[derive(Clone, Debug)]
@@ -87,6 +91,11 @@ impl Jobs {
     #[must_use]
     pub fn trace_context(self, context: impl Into<Option<TraceContext>>) -> Jobs {
         Jobs { context: self.context.in_trace(context.into()) }
+    }
+
+    /// Returns the current jobs that start after another one, by key: at most 10,000.
+    pub async fn chain_links(&self) -> StoreResult<Vec<ChainLink>> {
+        self.context.parts.store.chain_links(MAX_CHAIN_LINKS).await
     }
 
     /// Creates a job. Its slots start now, and nothing fires at once. Refuses a key that a current job has, and a

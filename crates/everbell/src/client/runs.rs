@@ -18,6 +18,9 @@ use crate::engine::random;
 /// The most runs that are counted.
 const MAX_COUNTED: u32 = 10_000;
 
+/// The most runs of a chain that are listed with the run that started them.
+const MAX_STARTED_RUNS: u32 = 100;
+
 /// Actions on runs: `bell.runs().by("ana").cancel(id).await?`.
 #[derive(Clone, Debug)]
 pub struct Runs {
@@ -52,6 +55,14 @@ impl Runs {
     #[must_use]
     pub fn trace_context(self, context: impl Into<Option<TraceContext>>) -> Runs {
         Runs { context: self.context.in_trace(context.into()) }
+    }
+
+    /// Returns the runs that this run started when it ended, at most 100.
+    pub async fn started_by(&self, run: &RunRecord) -> StoreResult<Vec<RunRecord>> {
+        match run.finished_at {
+            Some(at) => self.context.parts.store.runs_after(run.id, at, MAX_STARTED_RUNS).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     /// Returns one run, with its output; so far, while it is at work.

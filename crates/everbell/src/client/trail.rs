@@ -46,6 +46,7 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
                 (expression.as_str().to_owned(), spec.zone().name())
             }
             When::Once(at) => (format!("once {at}"), spec.zone().name()),
+            When::After(after) => (after.describe(), spec.zone().name()),
         },
         Err(broken) => {
             let once = || broken.run_at.map_or_else(|| "once".to_owned(), |at| format!("once {at}"));

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tracing::{Instrument, error, warn};
 
-use super::Shared;
 use super::inflight::{Attempt, Begun, Stop};
+use super::{Shared, upstream};
 use crate::clock::{between, later};
 use crate::events::{Event, RunInfo};
 use crate::lease::Lease;
@@ -81,7 +81,10 @@ async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) ->
     let (outcome, output) = match (&claim.run.cancel_by, targets.action_of(&claim.run.target)) {
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
-        (None, Some(served)) => supervise(shared, claim, served, orders).await,
+        (None, Some(served)) => match upstream::read(shared, &claim).await {
+            Ok(upstream) => supervise(shared, claim, upstream, served, orders).await,
+            Err(failure) => (Some(Outcome::Failed { failure, then: Then::RETRY }), String::new()),
+        },
         (None, None) => {
             (Some(failed(FailureCode::HANDLER_ERROR, "this instance does not serve its target")), String::new())
         }
@@ -101,12 +104,14 @@ async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) ->
 async fn supervise(
     shared: &Shared,
     claim: Claim,
+    upstream: Option<everbell_core::Run>,
     served: &Served,
     Orders { mut asked, lease }: Orders,
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);
-    let run = Run::new(claim, shared.events.clone(), told, lease.clone(), shared.targets.now().tracing.clone());
+    let tracing = shared.targets.now().tracing.clone();
+    let run = Run::new(claim, upstream, shared.events.clone(), told, lease.clone(), tracing);
     shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {

@@ -40,6 +40,7 @@ mod signals;
 #[cfg(test)]
 mod tests;
 mod trust;
+mod upstream;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -105,13 +105,14 @@ impl Syncer {
         }
         let calendars = self.apply_calendars(parts, status).await?;
         let mut steps = Vec::with_capacity(plan.steps.len());
-        for step in plan.steps {
+        for step in parents_first(plan.steps, &self.parents()) {
             if step.action.is_change() || matches!(step.action, SyncAction::Held { .. }) {
                 steps.extend(self.settle(parts, &step.key).await?);
             } else {
                 steps.push(step);
             }
         }
+        steps.sort_by(|a, b| a.key.cmp(&b.key));
         let done = SyncPlan { steps, calendars };
         let held = done.held().count();
         self.held.store(held > 0 || !status.is_current(), Ordering::Relaxed);
@@ -220,6 +221,11 @@ impl Syncer {
         declared.collect()
     }
 
+    /// The job that each declared job starts after, by key.
+    fn parents(&self) -> BTreeMap<&str, &str> {
+        self.schedules.iter().filter_map(|schedule| Some((schedule.key(), schedule.parent()?))).collect()
+    }
+
     fn release_of(&self, declared: &BTreeMap<JobKey, Declared>) -> ReleaseId {
         let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::of(job))).collect();
         let release = ReleaseId::of(hashes.iter().map(|(key, hash)| (*key, hash)));
@@ -256,6 +262,21 @@ impl Syncer {
         let Syncer { source, app, removed, adopt, .. } = self;
         Rules { source: *source, app, actor, removed: *removed, adopt: *adopt, status }
     }
+}
+
+/// The steps in an order in which a job comes after the one that it starts after, which has to exist first. Jobs that are
+/// retired come last: one that starts after them may be declared anew.
+fn parents_first(steps: Vec<SyncStep>, parents: &BTreeMap<&str, &str>) -> Vec<SyncStep> {
+    let depth = |key: &str| {
+        let ancestors = std::iter::successors(parents.get(key), |parent| parents.get(*parent));
+        // A circle has no end; the store refuses it.
+        ancestors.take(parents.len() + 1).count()
+    };
+    let mut steps = steps;
+    steps.sort_by_cached_key(|step| {
+        (matches!(step.action, SyncAction::Retire { .. }), depth(step.key.as_str()), step.key.clone())
+    });
+    steps
 }
 
 /// Whether another writer was faster, or the answer was lost: reading again shows the truth.

@@ -4,6 +4,7 @@
 mod backfills;
 mod bell_in_handlers;
 mod building;
+mod chains;
 mod chaos;
 mod clocks;
 mod compile_errors;

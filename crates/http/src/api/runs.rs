@@ -28,7 +28,11 @@ pub const LIST: &[Field] = &[
     ),
     optional("status", Value::List { of: &RUN_STATUS, max: 6 }, "Only runs with one of these statuses."),
     optional("target", Value::List { of: &TEXT, max: 50 }, "Only runs of one of these targets."),
-    optional("triggerType", Value::Word(&["scheduled", "manual", "ad_hoc"]), "Only runs that were triggered this way."),
+    optional(
+        "triggerType",
+        Value::Word(&["scheduled", "manual", "ad_hoc", "after"]),
+        "Only runs that were triggered this way.",
+    ),
     optional("orgId", TEXT, "Only runs for this org."),
     optional("instanceId", TEXT, "Only runs that this instance executed."),
     optional("failureCode", TEXT, "Only runs that failed with this code."),
@@ -156,7 +160,9 @@ fn prefix_of_an_id_is_a_range() {
 
 pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let run = request.runs().get(request.run()?).await?;
-    ApiResponse::ok(&whole(&request, &run).await?)
+    let started = request.runs().started_by(&run).await?;
+    let started_runs = Some(started.iter().map(wire::StartedRun::from).collect());
+    ApiResponse::ok(&wire::Run { started_runs, ..whole(&request, &run).await? })
 }
 
 async fn whole(request: &ApiRequest, run: &RunRecord) -> Result<wire::Run, Problem> {

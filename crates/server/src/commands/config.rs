@@ -194,6 +194,7 @@ impl Job {
         self.spec().map_or_else(String::new, |spec| match spec.when() {
             When::Cron(expression) | When::Every { expression, .. } => expression.describe(),
             When::Once(_) => "Once".to_owned(),
+            When::After(after) => after.describe(),
         })
     }
 

@@ -4,6 +4,7 @@ mod api;
 mod backfill_lane;
 mod binary;
 mod calendars;
+mod chains;
 mod cli;
 mod client;
 mod config;

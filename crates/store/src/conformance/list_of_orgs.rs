@@ -19,6 +19,18 @@ macro_rules! conformance_cases_of_orgs {
                 a_backfill_stops_when_its_job_is_retired_and_goes_with_it,
                 a_backfill_of_an_org_runs_for_it_alone,
             }
+            chains {
+                a_success_starts_the_next_job_once,
+                only_the_last_attempt_counts_and_only_the_outcome_that_was_asked_for,
+                a_lost_run_and_one_that_gives_up_have_failed,
+                a_run_that_never_began_starts_nothing,
+                runs_by_hand_start_others_only_if_asked,
+                chains_go_on_also_within_one_batch,
+                overlap_decides_about_the_next_run,
+                a_pause_leaves_a_gap_and_a_retired_job_nothing,
+                versions_of_both_jobs_follow_the_keys,
+                chains_that_cannot_work_are_refused,
+            }
             declarations {
                 a_declaration_is_written_with_its_job_and_stays_in_the_next_version,
                 a_job_that_nobody_declares_has_no_declaration,

@@ -63,6 +63,7 @@ pub mod runs;
 pub mod audit;
 pub mod backfills;
 pub mod calendars;
+pub mod chains;
 pub mod clock;
 pub mod counters;
 pub mod counts;

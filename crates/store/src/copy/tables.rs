@@ -60,7 +60,7 @@ pub(crate) const TABLES: [Table; 26] = [
     Table {
         name: "jobs",
         order_by: &["job_key", "version"],
-        columns: "anchor_at time, consecutive_failures int4, content_hash bytes, created_at time, \
+        columns: "after_key text, anchor_at time, consecutive_failures int4, content_hash bytes, created_at time, \
                   created_by text, cron_expression text, declaration text, description text, dst_fold text, \
                   dst_gap text, end_at time, error text, id uuid, job_key text, labels text, \
                   pause_reason text, paused_at time, paused_by text, paused_until time, payload text, \

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use everbell_core::chain::ChainLink;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
@@ -143,6 +144,10 @@ impl JobStore for MemoryStore {
         })
     }
 
+    async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>> {
+        self.with(|state| Ok(state.chain_links().into_iter().take(limit as usize).collect()))
+    }
+
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         self.with(|state| {
             let until = |job: &Job| job.state.pause.as_ref()?.until;
@@ -160,6 +165,7 @@ impl State {
         let Definition { id, key, version, .. } = &*new.definition;
         let living = new.state.status != JobStatus::Retired;
         self.check_calendars(&new.definition)?;
+        self.check_links(&new.definition)?;
         for (other, job) in &self.jobs {
             let same_key = job.definition.key == *key;
             let still_living = job.state.status != JobStatus::Retired && retiring != Some(*other);

@@ -11,6 +11,7 @@ mod alerts;
 mod audit;
 mod backfills;
 mod calendars;
+mod chains;
 mod cluster;
 mod counters;
 mod inbox;

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::MemoryStore;
 use super::pages::{self, Direction};
 use super::state::{Active, Owner, State, StoredGap, micros};
-use crate::rows::check_cap;
+use crate::rows::{check_cap, check_limit};
 
 #[async_trait]
 impl RunStore for MemoryStore {
@@ -96,10 +96,28 @@ impl RunStore for MemoryStore {
     }
 
     async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>> {
-        self.with(|state| {
+        let (recorded, has_news) = self.with(|state| {
             state.count_losses(transitions);
-            Ok(transitions.iter().map(|transition| state.record_one(transition, micros(now))).collect())
-        })
+            let recorded = transitions.iter().map(|transition| state.record_one(transition, micros(now))).collect();
+            let was_active = state.active.len();
+            let runs: Vec<RunId> = transitions
+                .iter()
+                .zip(&recorded)
+                .filter(|(_, recorded): &(_, &Recorded)| **recorded != Recorded::LeaseLost)
+                .map(|(transition, _)| transition.run_id)
+                .collect();
+            state.start_followers(&runs, micros(now));
+            Ok::<(Vec<Recorded>, bool), StoreError>((recorded, state.active.len() > was_active))
+        })?;
+        if has_news {
+            self.notify.notify_waiters();
+        }
+        Ok(recorded)
+    }
+
+    async fn runs_after(&self, ended: RunId, _finished_at: Timestamp, limit: u32) -> StoreResult<Vec<Run>> {
+        check_limit(limit)?;
+        self.with(|state| Ok(state.runs_after(ended, limit)))
     }
 
     async fn save_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use everbell_core::chain::ChainLink;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
@@ -17,6 +18,7 @@ use sqlx::query::QueryAs;
 use uuid::Uuid;
 
 use super::calendars::check_calendars;
+use super::chains::check_links;
 use super::connect::{Conn, on};
 use super::job_changes::{Wanted, move_active};
 use super::statement::{Backend, Statement};
@@ -107,6 +109,10 @@ impl JobStore for PostgresStore {
         Ok(target_counts(rows))
     }
 
+    async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>> {
+        self.links(limit).await
+    }
+
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         let query = sqlx::query_as(include_str!("sql/pauses_ending.sql")).bind(i64::from(limit));
         let rows: Vec<(Uuid, Micros)> =
@@ -168,6 +174,7 @@ pub(super) async fn find(backend: impl Backend, job: &JobRef) -> StoreResult<Uui
 /// Writes a job and its timer, or starts the org update that creates one for each org.
 pub(super) async fn insert_job(conn: Conn<'_, '_>, what: &str, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     check_calendars(&mut *conn, what, &job.definition).await?;
+    check_links(&mut *conn, what, &job.definition).await?;
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
     let query = bind_job!(sqlx::query(include_str!("sql/insert_job.sql")), values);

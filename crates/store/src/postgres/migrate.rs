@@ -17,7 +17,7 @@ use super::statement::Statement;
 use crate::rows::from_row::by_name;
 
 /// In order; the number of a migration is its place, from 1. What was released never changes.
-pub(crate) const MIGRATIONS: [&str; 21] = [
+pub(crate) const MIGRATIONS: [&str; 22] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_instance_process.sql"),
     include_str!("migrations/0003_clock.sql"),
@@ -37,6 +37,7 @@ pub(crate) const MIGRATIONS: [&str; 21] = [
     include_str!("migrations/0017_moves.sql"),
     include_str!("migrations/0018_absences.sql"),
     include_str!("migrations/0019_run_counters.sql"),
+    include_str!("migrations/0020_chains.sql"),
     include_str!("migrations/0021_backfills.sql"),
     include_str!("migrations/0022_waiting_runs.sql"),
 ];

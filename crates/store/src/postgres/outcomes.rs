@@ -31,26 +31,34 @@ impl PostgresStore {
         now: Timestamp,
         end_alone: bool,
     ) -> StoreResult<Vec<Recorded>> {
-        if end_alone {
-            return self.record_successes(what, transitions).await;
+        if end_alone && let Some(recorded) = self.record_successes(what, transitions).await? {
+            return Ok(recorded);
         }
         let mut tx = self.begin_loop(what).await?;
         let done = self.record_in(&mut tx, what, transitions, now).await;
-        let recording = self.finish_transaction(what, tx, done, |_| false).await?;
+        let (recording, started) = self.finish_transaction(what, tx, done, |(_, started)| started.is_some()).await?;
+        if let Some(oldest) = started {
+            self.run_floors.lower(oldest);
+            self.wake.notify_waiters();
+        }
         Ok(recording.into_recorded())
     }
 
-    /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded.
-    async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Vec<Recorded>> {
+    /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded. `None` if it
+    /// ended none of them: other jobs may start after them.
+    async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Option<Vec<Recorded>>> {
         let ended = transitions.iter().filter_map(Ended::from_transition).collect::<Vec<_>>();
-        let (runs, _) = self.alone(what, end_runs(&ended, true).fetch_one_on(&self.loops)).await?;
+        let (runs, _) = self.alone(what, end_runs(&ended, true, true).fetch_one_on(&self.loops)).await?;
+        if runs.is_empty() {
+            return Ok(None);
+        }
         let applied = Recorded::Applied { consecutive_failures: 0 };
         if runs.len() == transitions.len() {
-            return Ok(vec![applied; runs.len()]);
+            return Ok(Some(vec![applied; runs.len()]));
         }
         let runs: HashSet<Uuid> = runs.into_iter().collect();
         let tell = |run: RunId| if runs.contains(&run.as_uuid()) { applied.clone() } else { Recorded::LeaseLost };
-        Ok(transitions.iter().map(|transition| tell(transition.run_id)).collect())
+        Ok(Some(transitions.iter().map(|transition| tell(transition.run_id)).collect()))
     }
 
     async fn record_in(
@@ -59,7 +67,8 @@ impl PostgresStore {
         what: &str,
         transitions: &[Transition],
         now: Timestamp,
-    ) -> StoreResult<Recording> {
+    ) -> StoreResult<(Recording, Option<Micros>)> {
+        let followers = self.lock_followers(&mut *tx, what, transitions).await?;
         count_losses(&mut *tx, what, transitions).await?;
         let mut recording = Recording::new(transitions);
         let only_successes = Recording::only_successes(transitions);
@@ -83,7 +92,8 @@ impl PostgresStore {
             on(what, query.execute_on(&mut *tx)).await?;
         }
         self.retire_finished(&mut *tx, &recording.ended(transitions), now).await?;
-        Ok(recording)
+        let started = self.start_followers(&mut *tx, what, followers, &recording.ends(transitions, now), now).await?;
+        Ok((recording, started))
     }
 
     /// Retires one-time jobs whose run ended. Asked only when a one-time job is among them.
@@ -136,7 +146,11 @@ impl<'a> Ended<'a> {
 type RunsAndJobs = (Vec<Uuid>, Vec<Option<Uuid>>);
 
 /// Ends the runs that are still guarded; returns them with their jobs.
-fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Postgres, RunsAndJobs, PgArguments> {
+fn end_runs<'a>(
+    ended: &'a [Ended<'a>],
+    only_successes: bool,
+    alone: bool,
+) -> QueryAs<'a, Postgres, RunsAndJobs, PgArguments> {
     sqlx::query_as(include_str!("sql/end_runs.sql"))
         .bind(column(ended, |e| e.transition.run_id.as_uuid()))
         .bind(column(ended, |e| e.transition.attempt as i32))
@@ -149,6 +163,7 @@ fn end_runs<'a>(ended: &'a [Ended<'a>], only_successes: bool) -> QueryAs<'a, Pos
         .bind(sparse(ended, |e| e.result.as_deref()))
         .bind(sparse(ended, |e| e.transition.output.as_deref()))
         .bind(only_successes)
+        .bind(alone)
 }
 
 /// Ends runs; returns those that were still guarded, with their jobs.
@@ -162,7 +177,7 @@ async fn end(
     if ended.is_empty() {
         return Ok(HashMap::new());
     }
-    let (runs, jobs) = on(what, end_runs(&ended, only_successes).fetch_one_on(&mut *conn)).await?;
+    let (runs, jobs) = on(what, end_runs(&ended, only_successes, false).fetch_one_on(&mut *conn)).await?;
     Ok(runs.into_iter().zip(jobs).collect())
 }
 

@@ -120,6 +120,11 @@ impl RunStore for PostgresStore {
         self.record_once(WHAT, transitions, now, end_alone).await
     }
 
+    async fn runs_after(&self, ended: RunId, finished_at: Timestamp, limit: u32) -> StoreResult<Vec<Run>> {
+        check_limit(limit)?;
+        self.started_after(ended, finished_at, limit).await
+    }
+
     async fn save_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {
         if outputs.is_empty() {
             return Ok(Vec::new());

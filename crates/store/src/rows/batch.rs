@@ -11,6 +11,7 @@ use everbell_core::{Definition, Gap, JobId, NewRun, OrgId, RunId, RunStatus, Ski
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::chain::End;
 use super::{RunValues, TimerColumns, errored, org_text};
 use crate::micros::Micros;
 
@@ -293,6 +294,19 @@ impl Recording {
             })
             .filter_map(|(transition, answer)| Some((transition.run_id.as_uuid(), answer.as_ref()?.job?)))
             .collect()
+    }
+
+    /// How the runs ended that did.
+    pub(crate) fn ends(&self, transitions: &[Transition], now: Timestamp) -> Vec<End> {
+        let pairs = transitions.iter().zip(&self.answers);
+        let end = |(transition, answer): (&Transition, &Option<Applied>)| {
+            let canceled = answer.as_ref()?.canceled_by.as_ref().and_then(|by| cancel_retry(transition, by, now));
+            match canceled.map_or_else(|| transition.to.clone(), |canceled| canceled.to) {
+                Next::Finish { status, finished_at, .. } => Some((transition.run_id.as_uuid(), status, finished_at)),
+                Next::Retry { .. } => None,
+            }
+        };
+        pairs.filter_map(end).collect()
     }
 
     /// Returns the jobs whose consecutive failures are to be counted, and whether all succeeded: then clearing is

@@ -42,6 +42,7 @@ macro_rules! bind_job {
             .bind(c.updated_at)
             .bind(c.declaration)
             .bind(c.trace_context)
+            .bind(values.after_key)
     }};
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use everbell_core::chain::After;
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
 use everbell_core::store::{JobRow, StoreResult};
 use everbell_core::{
@@ -130,6 +131,9 @@ impl JobColumns {
     fn spec(&self) -> Result<Spec, String> {
         let zone = Zone::get(&self.timezone).map_err(|error| error.to_string())?;
         let spec = match (&self.cron_expression, self.run_at) {
+            (Some(text), _) if let Some(after) = After::parse(text) => {
+                Spec::following(after.map_err(|error| error.to_string())?, zone)
+            }
             (Some(text), _) => {
                 let expression = Expression::parse(text).map_err(|error| error.to_string())?;
                 Spec::recurring(expression, zone, self.anchor_at.into())
@@ -187,6 +191,8 @@ pub(crate) struct JobValues {
     pub(crate) columns: JobColumns,
     pub(crate) schedule_type: &'static str,
     pub(crate) content_hash: Vec<u8>,
+    /// The key of the job that it starts after.
+    pub(crate) after_key: Option<String>,
 }
 
 impl JobValues {
@@ -200,13 +206,14 @@ impl JobValues {
                 When::Cron(expression) | When::Every { expression, .. } => {
                     (Some(expression.as_str().to_owned()), None, spec.zone().name().to_owned())
                 }
+                When::After(after) => (Some(after.to_string()), None, spec.zone().name().to_owned()),
             },
             Err(broken) => unreadable(broken),
         };
         let anchor = match &definition.spec {
             Ok(spec) => match spec.when() {
                 When::Every { anchor, .. } => Some(*anchor),
-                When::Cron(_) | When::Once(_) => None,
+                When::Cron(_) | When::Once(_) | When::After(_) => None,
             },
             Err(broken) => broken.anchor,
         };
@@ -248,7 +255,9 @@ impl JobValues {
             updated_at: state.updated_at.into(),
         };
         let schedule_type = if columns.run_at.is_some() { "one_time" } else { "recurring" };
-        JobValues { schedule_type, content_hash: definition.content_hash().to_vec(), columns }
+        let after_key =
+            definition.spec.as_ref().ok().and_then(|spec| spec.after()).map(|after| after.job_key.to_string());
+        JobValues { schedule_type, content_hash: definition.content_hash().to_vec(), after_key, columns }
     }
 }
 

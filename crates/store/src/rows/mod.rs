@@ -6,6 +6,7 @@ pub(crate) mod backfills;
 mod batch;
 pub(crate) mod binds;
 pub(crate) mod calendars;
+pub(crate) mod chain;
 pub(crate) mod columns;
 pub(crate) mod counters;
 mod counts;

@@ -366,6 +366,7 @@ pub(super) fn trigger(text: &str) -> Result<Trigger, Invalid> {
         "manual" => Ok(Trigger::Manual(rest.to_owned())),
         "backfill" => rest.parse::<BackfillId>().map(Trigger::Backfill),
         "ad_hoc" => Ok(Trigger::AdHoc(rest.to_owned())),
+        "after" => rest.parse::<RunId>().map(Trigger::After),
         _ => Err(unknown()),
     }
 }

@@ -40,7 +40,7 @@ struct Row<'a>(&'a JobValues);
 
 impl Serialize for Row<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let JobValues { columns: c, schedule_type, content_hash } = self.0;
+        let JobValues { columns: c, schedule_type, content_hash, after_key: _ } = self.0;
         let mut row = serializer.serialize_tuple(33)?;
         row.serialize_element(&Hex(c.id))?;
         row.serialize_element(&c.job_key)?;

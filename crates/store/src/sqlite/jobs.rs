@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use everbell_core::chain::ChainLink;
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::calendars::check_calendars;
+use super::chains::check_links;
 use super::job_changes::move_active;
 use super::transaction::{Statement, Tx};
 use super::{SqliteStore, audit, batch, org_timers};
@@ -108,6 +110,10 @@ impl JobStore for SqliteStore {
         Ok(target_counts(tx.all(sqlx::query(include_str!("sql/count_targets.sql"))).await?))
     }
 
+    async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>> {
+        self.links(limit).await
+    }
+
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
         let mut held = self.reader("looking for pauses that end").await?;
         let mut tx = held.begin().await?;
@@ -170,6 +176,7 @@ pub(super) async fn find(tx: &mut Tx<'_>, job: &JobRef) -> StoreResult<Uuid> {
 /// Writes a job and its timer, or starts the org update that creates one for each org.
 pub(super) async fn insert_job(tx: &mut Tx<'_>, job: &NewJob, audit: &AuditEntry) -> StoreResult<()> {
     check_calendars(tx, &job.definition).await?;
+    check_links(tx, &job.definition).await?;
     let values = JobValues::new(&job.definition, &job.state);
     let target = values.columns.target.clone();
     let query = bind_job!(sqlx::query(include_str!("sql/insert_job.sql")), values);

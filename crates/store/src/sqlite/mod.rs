@@ -14,6 +14,7 @@ mod backfills;
 pub(crate) mod backup;
 mod batch;
 mod calendars;
+mod chains;
 mod cluster;
 mod connect;
 pub(crate) mod copy;

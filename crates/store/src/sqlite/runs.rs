@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::batch::{self, Hex};
+use super::chains::followers_of;
 use super::outcomes::{count_losses, end_row, ended_runs, failures_of, retried, retry_row};
 use super::run_lists::{count_sql, list_sql, scans};
 use super::run_statistics::counting;
@@ -117,6 +118,7 @@ impl RunStore for SqliteStore {
         }
         let mut held = self.writer("recording runs").await?;
         let mut tx = held.begin().await?;
+        let followers = followers_of(&mut tx, transitions).await?;
         count_losses(&mut tx, transitions).await?;
         let mut recording = Recording::new(transitions);
         for wave in Recording::waves(transitions) {
@@ -141,8 +143,17 @@ impl RunStore for SqliteStore {
             tx.run(sqlx::query(include_str!("sql/clear_failures.sql")).bind(batch::ids(jobs))).await?;
         }
         self.retire_finished(&mut tx, &recording.ended(transitions), now).await?;
-        tx.commit().await?;
+        if self.start_followers(&mut tx, &followers, &recording.ends(transitions, now), now).await? {
+            tx.commit_and_wake().await?;
+        } else {
+            tx.commit().await?;
+        }
         Ok(recording.into_recorded())
+    }
+
+    async fn runs_after(&self, ended: RunId, finished_at: Timestamp, limit: u32) -> StoreResult<Vec<Run>> {
+        check_limit(limit)?;
+        self.started_after(ended, finished_at, limit).await
     }
 
     async fn save_outputs(&self, outputs: &[OutputSoFar]) -> StoreResult<Vec<RunId>> {

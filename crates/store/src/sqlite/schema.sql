@@ -246,13 +246,14 @@ CREATE TABLE everbell_jobs (
   revision             integer not null check (revision >= 1),
   consecutive_failures integer not null default 0 check (consecutive_failures >= 0),
   updated_by           text not null,
-  updated_at           integer not null, declaration text, trace_context text,
+  updated_at           integer not null, declaration text, trace_context text, after_key text,
   unique (job_key, version),
   check ((schedule_type = 'recurring') = (cron_expression is not null)),
   check ((schedule_type = 'one_time') = (run_at is not null)),
   check ((status = 'paused') = (pause_reason is not null)),
   check ((pause_reason is null) = (paused_at is null) and (pause_reason is null) = (paused_by is null))
 ) strict;
+CREATE INDEX everbell_jobs_after on everbell_jobs (after_key) where after_key is not null;
 CREATE INDEX everbell_jobs_failing on everbell_jobs (id) where consecutive_failures > 0;
 CREATE INDEX everbell_jobs_finished on everbell_jobs (updated_at, id) where status = 'retired' and schedule_type = 'one_time';
 CREATE UNIQUE INDEX everbell_jobs_living on everbell_jobs (job_key) where status <> 'retired';

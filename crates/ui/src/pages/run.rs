@@ -67,6 +67,9 @@ struct Notice {
 /// The details of a run.
 struct Facts {
     trigger: String,
+    /// The run of another job whose end started this one.
+    upstream: Option<String>,
+    started: Vec<Started>,
     backfill: Option<String>,
     org: Option<OrgName>,
     /// In the zone of the job, in UTC, and the name of the zone.
@@ -139,7 +142,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         running: run.status == RunStatus::Running,
         skipped: run.status == RunStatus::Skipped,
         notice: notice(&request, run).await?,
-        facts: Facts::new(&found, &clock, &hosts),
+        facts: Facts { started: started(&request, run).await?, ..Facts::new(&found, &clock, &hosts) },
         steps: steps::steps(run, &clock, zone.as_ref()),
         payload: pretty(run.payload.as_str()),
         result: run.result.as_ref().map(|result| pretty(result.as_str())),
@@ -232,6 +235,11 @@ impl Facts {
         });
         Facts {
             trigger: trigger(run),
+            upstream: match &run.trigger {
+                Trigger::After(id) => Some(id.to_string()),
+                _ => None,
+            },
+            started: Vec::new(),
             backfill: match &run.trigger {
                 Trigger::Backfill(id) => Some(id.to_string()),
                 _ => None,
@@ -256,6 +264,22 @@ impl Facts {
     }
 }
 
+/// A run that this one started when it ended.
+struct Started {
+    id: String,
+    job: String,
+    badge: Markup,
+}
+
+async fn started(request: &UiRequest, run: &RunRecord) -> Result<Vec<Started>, Problem> {
+    let started = |run: RunRecord| Started {
+        id: run.id.to_string(),
+        job: run.job_key.as_ref().map(ToString::to_string).unwrap_or_default(),
+        badge: badge::run(run.status),
+    };
+    Ok(request.runs().started_by(run).await?.into_iter().map(started).collect())
+}
+
 /// Describes the trigger of a run.
 fn trigger(run: &RunRecord) -> String {
     match &run.trigger {
@@ -264,6 +288,7 @@ fn trigger(run: &RunRecord) -> String {
         Trigger::Manual(actor) => format!("manual, {actor}"),
         Trigger::Backfill(_) => "backfill".to_owned(),
         Trigger::AdHoc(actor) => format!("trial, {actor}"),
+        Trigger::After(_) => "another run ended".to_owned(),
     }
 }
 

@@ -44,6 +44,7 @@ pub fn created_job() -> Job {
         schedule_type: ScheduleType::Recurring,
         cron_expression: Some("0 8 * * 1-5".to_owned()),
         run_at: None,
+        after: None,
         timezone: "Europe/Berlin".to_owned(),
         status: JobStatus::Active,
         pause_reason: None,

@@ -86,6 +86,8 @@ fn manual_run() -> Run {
         org_id: None,
         local_date: None,
         backfill_id: None,
+        upstream_run_id: None,
+        started_runs: None,
         idempotency_key: format!("run:{MANUAL_RUN_ID}"),
         trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
         result: None,

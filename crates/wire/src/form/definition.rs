@@ -1,12 +1,14 @@
 //! The definition of a job as a body, and merge patches of it.
 
+use everbell_core::chain::{After, ChainOn};
 use everbell_core::{Definition, When};
 use serde_json::{Map, Value, json};
 
 use crate::Policies;
 
 /// The fields of the schedule.
-const TIMING: [&str; 7] = ["scheduleType", "cronExpression", "runAt", "timezone", "startAt", "endAt", "policies.dst"];
+const TIMING: [&str; 8] =
+    ["scheduleType", "cronExpression", "runAt", "after", "timezone", "startAt", "endAt", "policies.dst"];
 
 /// Returns the body that would create this definition, without its payload.
 pub fn document(job: &Definition) -> Value {
@@ -21,6 +23,7 @@ pub fn document(job: &Definition) -> Value {
                     put("cronExpression", json!(expression.as_str()));
                 }
                 When::Once(at) => put("runAt", json!(at.to_string())),
+                When::After(after) => put("after", after_document(after)),
             }
             put("timezone", json!(spec.zone().name()));
         }
@@ -40,6 +43,18 @@ pub fn document(job: &Definition) -> Value {
     put("description", json!(job.description));
     put("labels", json!(job.labels));
     Value::Object(body)
+}
+
+/// Returns the rule by which a job starts after another one; members with their usual values are left out.
+fn after_document(after: &After) -> Value {
+    let mut members = json!({ "job": after.job_key.as_str() });
+    if after.on != ChainOn::default() {
+        members["on"] = json!(after.on.as_str());
+    }
+    if after.manual {
+        members["manual"] = json!(true);
+    }
+    members
 }
 
 /// Whether an edit changes the schedule. If not, a fixed rate keeps its anchor.
@@ -68,9 +83,12 @@ pub fn merge(document: &mut Value, patch: &Value) {
         }
     }
     // One kind of schedule replaces the other.
-    for (added, replaced) in [("runAt", "cronExpression"), ("cronExpression", "runAt")] {
-        if patch.get(added).is_some_and(|value| !value.is_null()) && !patch.contains_key(replaced) {
-            members.remove(replaced);
+    const KINDS: [&str; 3] = ["cronExpression", "runAt", "after"];
+    for added in KINDS {
+        for replaced in KINDS.into_iter().filter(|replaced| *replaced != added) {
+            if patch.get(added).is_some_and(|value| !value.is_null()) && !patch.contains_key(replaced) {
+                members.remove(replaced);
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The form of a job in the API and in configuration files.
 
+use everbell_core::chain::ChainOn;
 use everbell_core::cron::{Expression, ParseError};
 use everbell_core::{Draft, Invalid, Scope, Timing, Zone};
 use jiff::Timestamp;
@@ -17,14 +18,26 @@ pub const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
 /// The name of a time zone.
 pub const ZONE: Kind = Kind::Text { min: 1, max: 100 };
 
+/// The job before.
+pub(crate) const AFTER: &[Field] = &[
+    required("job", KEY, "The key of the job whose runs start this one."),
+    optional(
+        "on",
+        Kind::Word(&["success", "failure", "any"]),
+        "The outcomes of its runs that count: a failed run has failed in its last attempt. Default: `success`.",
+    ),
+    optional("manual", Kind::Flag, "Whether its runs by hand, reruns and backfills count too. Default: false."),
+];
+
 macro_rules! with_job_fields {
     ($($own:expr),* ; $need:ident) => {
         &[
             $($own,)*
             $need("target", TEXT, "The target that the job runs."),
-            optional("scheduleType", Kind::Word(&["recurring", "one_time"]), "Whether the job fires repeatedly or once. Default: `one_time` if only `runAt` is given, otherwise `recurring`."),
+            optional("scheduleType", Kind::Word(&["recurring", "one_time", "after"]), "Whether the job fires repeatedly, once, or after another job. Default: `after` if `after` is given, `one_time` if only `runAt` is given, otherwise `recurring`."),
             optional("cronExpression", EXPRESSION, "When a recurring job fires: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`."),
             optional("runAt", Kind::Time, "When a one-time job fires. A time without an offset is in `timezone`."),
+            optional("after", Kind::Component("AfterInput", AFTER), "Start when runs of another job end, instead of `cronExpression` or `runAt`."),
             optional("timezone", ZONE, "The IANA time zone of the schedule. Default: UTC."),
             optional("scope", Kind::Word(&["global", "per_org"]), "Whether the job fires once for each slot, or for each org in the time zone of the org. Default: `global`."),
             optional("payload", Kind::Json, "The input of the target. Default: {}."),
@@ -112,6 +125,9 @@ fn daily() -> Timing {
 
 /// Reads the schedule. Returns a substitute if it is missing or wrong.
 fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
+    if form.has("after") || form.text("scheduleType") == Some("after") {
+        return following(form);
+    }
     let run_at = time(form, "runAt", zone);
     let expression = form.text("cronExpression").map(str::to_owned);
     let once = match form.text("scheduleType") {
@@ -131,6 +147,28 @@ fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
         return Timing::Once(run_at.unwrap_or(Timestamp::UNIX_EPOCH));
     }
     expression.map_or_else(daily, Timing::Cron)
+}
+
+/// Reads the schedule of a job that starts after another one, which has no clock.
+fn following(form: &mut Form<'_>) -> Timing {
+    if !form.has("after") {
+        form.fault("after", "required", "is required for a job that starts after another one");
+    }
+    for clock in ["cronExpression", "runAt"] {
+        if form.has(clock) {
+            let after = form.spell("after");
+            form.fault(clock, "invalid", format!("a job that starts after another one has `{after}` and no clock"));
+        }
+    }
+    if form.text("scheduleType").is_some_and(|word| word != "after") {
+        form.fault("scheduleType", "invalid", "must be `after` for a job that starts after another one, or absent");
+    }
+    Timing::After {
+        // The form has noted a missing one already.
+        job: form.text("after.job").unwrap_or("another").to_owned(),
+        on: form.word("after.on", ChainOn::from_word).unwrap_or_default(),
+        manual: form.flag("after.manual"),
+    }
 }
 
 /// Reads a time, and notes a fault if that fails.

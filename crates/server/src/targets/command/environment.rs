@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use everbell::Run;
-use everbell::core::{JobKey, OrgId};
+use everbell::core::{JobKey, Json, OrgId};
 
 use crate::targets::CommandSettings;
 use crate::targets::trace::trace_of;
@@ -13,7 +13,7 @@ use crate::targets::trace::trace_of;
 const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
 /// Variables that describe the run.
-const ABOUT: [&str; 12] = [
+const ABOUT: [&str; 16] = [
     "EVERBELL_RUN_ID",
     "EVERBELL_TARGET",
     "EVERBELL_TRIGGER",
@@ -26,7 +26,14 @@ const ABOUT: [&str; 12] = [
     "EVERBELL_SLOT_AT_LOCAL",
     "EVERBELL_ORG_ID",
     "EVERBELL_LOCAL_DATE",
+    "EVERBELL_UPSTREAM_RUN_ID",
+    "EVERBELL_UPSTREAM_JOB_KEY",
+    "EVERBELL_UPSTREAM_STATUS",
+    "EVERBELL_UPSTREAM_RESULT",
 ];
+
+/// The longest result of the run before that is passed on; Linux takes variables of 128 KiB.
+const MAX_RESULT_BYTES: usize = 64 * 1024;
 
 /// All variables: of the server, of the settings, of the run. A later one counts.
 pub(super) fn environment(settings: &CommandSettings, run: &Run) -> BTreeMap<String, OsString> {
@@ -63,7 +70,16 @@ fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
         run.slot().map(|slot| slot.to_string()),
         run.org().map(OrgId::to_string),
         run.local_date().map(|date| date.to_string()),
+        run.upstream().map(|before| before.id.to_string()),
+        run.upstream().and_then(|before| before.job_key.as_ref()).map(JobKey::to_string),
+        run.upstream().map(|before| before.status.to_string()),
+        run.upstream().and_then(|before| before.result.as_ref()).map(Json::to_string).filter(|text| is_short(text)),
     ]
+}
+
+/// Whether a system takes this as a variable: longer ones keep a program from starting.
+fn is_short(text: &str) -> bool {
+    text.len() <= MAX_RESULT_BYTES
 }
 
 /// Returns the problem of a variable's name, if there is one.

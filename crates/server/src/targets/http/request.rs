@@ -4,7 +4,7 @@
 //! of one, whatever a job is called.
 
 use everbell::core::{JobKey, OrgId};
-use everbell::{FailureCode, Run, RunError, Timestamp};
+use everbell::{FailureCode, Run, RunError, RunRecord, Timestamp};
 use percent_encoding::{AsciiSet, CONTROLS};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Method, Request};
@@ -39,7 +39,25 @@ struct Data<'a> {
     folded: u64,
     org_id: Option<&'a str>,
     local_date: Option<String>,
+    /// The run whose end started this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<Upstream<'a>>,
     payload: &'a RawValue,
+}
+
+/// A run of another job, which has ended.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Upstream<'a> {
+    run_id: String,
+    job_key: Option<&'a str>,
+    status: &'static str,
+    finished_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure_message: Option<&'a str>,
+    result: Option<&'a RawValue>,
 }
 
 /// The call for a run.
@@ -110,10 +128,24 @@ fn body(run: &Run) -> Result<Vec<u8>, RunError> {
         folded: run.folded(),
         org_id: run.org().map(OrgId::as_str),
         local_date: run.local_date().map(|date| date.to_string()),
+        upstream: run.upstream().map(upstream).transpose().map_err(unfit)?,
         payload,
     };
     let event = Event { kind: "run.fire", timestamp: time(run).to_string(), data };
     serde_json::to_vec(&event).map_err(unfit)
+}
+
+/// The run whose end started this one.
+fn upstream(before: &RunRecord) -> Result<Upstream<'_>, serde_json::Error> {
+    Ok(Upstream {
+        run_id: before.id.to_string(),
+        job_key: before.job_key.as_ref().map(JobKey::as_str),
+        status: before.status.as_str(),
+        finished_at: before.finished_at.map(|at| at.to_string()),
+        failure_code: before.failure.as_ref().map(|failure| failure.code.as_str()),
+        failure_message: before.failure.as_ref().map(|failure| failure.message.as_str()),
+        result: before.result.as_ref().map(|result| serde_json::from_str(result.as_str())).transpose()?,
+    })
 }
 
 /// The slot, or when it was meant to start.
@@ -139,6 +171,10 @@ fn about(run: &Run) -> HeaderMap {
     }
     if let Some(date) = run.local_date() {
         put(&mut headers, "ce-localdate", &date.to_string());
+    }
+    if let Some(before) = run.upstream() {
+        put(&mut headers, "ce-upstreamrunid", &before.id.to_string());
+        put(&mut headers, "ce-upstreamstatus", before.status.as_str());
     }
     put(&mut headers, "idempotency-key", &format!("\"{}\"", text(&run.idempotency_key())));
     let (parent, state) = trace_of(run);

@@ -7,6 +7,13 @@ with given as (
 ), gone as (
   delete from everbell.active_runs a using given g
   where a.run_id = any(array[g.run_id]) and a.attempt = g.attempt and a.status = g.from_status
+    -- Runs end alone only if no job starts after one of them: else none does, and the caller asks in a transaction.
+    and not ($12 and case when exists (select from everbell.jobs where after_key is not null) then exists (
+      select from given h
+      join everbell.active_runs b on b.run_id = h.run_id
+      join everbell.jobs p on p.id = b.job_id
+      join everbell.jobs c on c.after_key = p.job_key and c.status <> 'retired'
+    ) else false end)
   returning a.job_id, a.runner_id, a.claimed_at, a.started_at, a.output as kept, a.earlier, g.*
 ), ended as (
   insert into everbell.outcomes (run_id, status, attempt, runner_id, claimed_at, started_at, finished_at, failure_code,

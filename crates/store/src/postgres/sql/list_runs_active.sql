@@ -3,7 +3,7 @@ select {columns of run_rows as v} from everbell.run_rows v where v.id = any(arra
   where a.run_id < $1 and a.run_id >= $2
     and ($3::text[] is null or a.status = any($3))
     and ($4::text[] is null or a.target = any($4))
-    and ($5::text is null or (select case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end
+    and ($5::text is null or (select case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' when r.trigger like 'after:%' then 'after' else 'manual' end
                               from everbell.runs r where r.id = a.run_id) = $5)
     and ($6::text is null or a.org_id = $6)
     and ($7::uuid is null or a.runner_id = $7)

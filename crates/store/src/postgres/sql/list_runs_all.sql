@@ -8,7 +8,7 @@ select {columns of run_rows as v} from everbell.run_rows v where v.id = any(arra
             else (select o.status from everbell.outcomes o where o.run_id = r.id) = any($3)
                  or r.id in (select a.run_id from everbell.active_runs a where a.status = any($3)) end)
     and ($4::text[] is null or r.target = any($4))
-    and ($5::text is null or (case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end) = $5)
+    and ($5::text is null or (case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' when r.trigger like 'after:%' then 'after' else 'manual' end) = $5)
     and ($6::text is null or r.org_id = $6)
     and ($7::uuid is null or (select o.runner_id from everbell.outcomes o where o.run_id = r.id) = $7
          or r.id in (select a.run_id from everbell.active_runs a where a.runner_id = $7))

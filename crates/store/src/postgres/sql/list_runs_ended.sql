@@ -4,7 +4,7 @@ select {columns of run_rows as v} from everbell.run_rows v where v.id = any(arra
   where o.run_id < $1 and o.run_id >= $2
     and ($3::text[] is null or o.status = any($3))
     and ($4::text[] is null or (select r.target from everbell.runs r where r.id = o.run_id) = any($4))
-    and ($5::text is null or (select case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' else 'manual' end
+    and ($5::text is null or (select case when r.trigger like 'schedule:%' then 'scheduled' when r.trigger like 'ad\_hoc:%' then 'ad_hoc' when r.trigger like 'after:%' then 'after' else 'manual' end
                               from everbell.runs r where r.id = o.run_id) = $5)
     and ($6::text is null or (select r.org_id from everbell.runs r where r.id = o.run_id) = $6)
     and ($7::uuid is null or o.runner_id = $7)

@@ -9,7 +9,7 @@ select {columns of run_rows as v} from everbell_run_rows v where v.id in (
                        in (select value from json_each(?3)))
     and (?4 is null or r.target in (select value from json_each(?4)))
     and (?5 is null or case substr(r.trigger, 1, instr(r.trigger, ':') - 1)
-                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' else 'manual' end = ?5)
+                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' when 'after' then 'after' else 'manual' end = ?5)
     and (?6 is null or r.org_id = ?6)
     and (?7 is null or coalesce(a.runner_id, o.runner_id) = ?7)
     and (?8 is null or coalesce(a.failure_code, o.failure_code) = ?8)

@@ -5,7 +5,7 @@ select {columns of run_rows as v} from everbell_run_rows v where v.id in (
     and (?3 is null or 'skipped' in (select value from json_each(?3)))
     and (?4 is null or r.target in (select value from json_each(?4)))
     and (?5 is null or case substr(r.trigger, 1, instr(r.trigger, ':') - 1)
-                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' else 'manual' end = ?5)
+                       when 'schedule' then 'scheduled' when 'ad_hoc' then 'ad_hoc' when 'after' then 'after' else 'manual' end = ?5)
     and (?6 is null or r.org_id = ?6)
     and ?7 is null and ?8 is null
     and (?10 is null or r.job_id in (

@@ -2,6 +2,7 @@
 
 mod about;
 mod backfills;
+mod chain;
 pub(crate) mod history;
 mod slots;
 mod upcoming;
@@ -15,6 +16,7 @@ use everbell_core::store::{AuditEntry, Page, PageRequest, ProblemFilter};
 use self::about::About;
 pub(crate) use self::about::declared;
 use self::backfills::ActiveBackfill;
+use self::chain::Chain;
 use self::history::HistoryCharts;
 use self::slots::{GapLine, SlotExplanation};
 use self::upcoming::UpcomingFire;
@@ -57,6 +59,7 @@ struct JobPage {
     problems: Vec<(&'static str, String)>,
     history: Option<HistoryCharts>,
     recent: Vec<Row>,
+    chain: Chain,
     /// Backfills that are not done.
     backfills: Vec<ActiveBackfill>,
     upcoming: Vec<UpcomingFire>,
@@ -95,7 +98,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = request.jobs();
     let freezes = request.app.bell.freezes();
-    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen, active) = tokio::join!(
+    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen, active, chain) = tokio::join!(
         request.frame(Section::Jobs, subject.key.clone()),
         request.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
@@ -107,6 +110,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         problems(&request, &subject),
         freezes.in_force_for(subject.definition()),
         backfills::active(&request, &subject),
+        Chain::load(&request, &subject),
     );
     let (versions, fires) = (versions?, subject.status() == JobStatus::Active);
     let page = JobPage {
@@ -117,6 +121,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         history: history?.map(|data| data.draw(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::new(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
         backfills: active,
+        chain: chain?,
         shows_utc: clock.zone(Some(&subject.zone)).name() != "UTC",
         upcoming: upcoming::fires(&subject, &clock, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),

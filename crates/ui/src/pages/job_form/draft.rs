@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use everbell_core::{Definition, Zone};
+use everbell_core::chain::After;
+use everbell_core::{Definition, When, Zone};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -69,13 +70,22 @@ impl Draft {
                 draft.set("timezone", zone.name());
                 draft.set("startAt", &spec.start_at().map(|at| local(at, zone)).unwrap_or_default());
                 draft.set("endAt", &spec.end_at().map(|at| local(at, zone)).unwrap_or_default());
-                if let everbell_core::When::Once(at) = spec.when() {
-                    draft.once(*at, zone);
+                match spec.when() {
+                    When::Once(at) => draft.once(*at, zone),
+                    When::After(after) => draft.following(after),
+                    When::Cron(_) | When::Every { .. } => {}
                 }
             }
             Err(broken) => draft.set("timezone", &broken.timezone),
         }
         draft
+    }
+
+    fn following(&mut self, after: &After) {
+        self.set("scheduleType", "after");
+        self.set("afterJob", after.job_key.as_str());
+        self.set("afterOn", after.on.as_str());
+        self.set("afterManual", if after.manual { "yes" } else { "" });
     }
 
     fn once(&mut self, at: Timestamp, zone: &Zone) {

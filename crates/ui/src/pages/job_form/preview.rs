@@ -202,6 +202,10 @@ impl Preview {
         self.zone = Some(zone.name());
         self.fires = spec.slots_after(clock.now).take(MAX_LISTED_FIRES).map(row).collect();
         self.ends = self.fires.len() < MAX_LISTED_FIRES;
+        if let Some(after) = spec.after() {
+            self.words = Some(after.describe());
+            return;
+        }
         if matches!(spec.when(), When::Once(_)) {
             self.words = Some("Once".to_owned());
             return;

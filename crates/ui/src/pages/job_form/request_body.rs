@@ -40,6 +40,8 @@ impl RequestBody {
         all.policies(draft);
         if draft.is("scheduleType", "one_time") {
             all.once(draft);
+        } else if draft.is("scheduleType", "after") {
+            all.following(draft);
         } else {
             all.body.put("scheduleType", "recurring");
             all.recurring(draft);
@@ -102,6 +104,14 @@ impl RequestBody {
             None => time.to_owned(),
         };
         self.body.put("runAt", time);
+    }
+
+    /// A job before this one.
+    fn following(&mut self, draft: &Draft) {
+        self.body.put("scheduleType", "after");
+        let Some(job) = draft.said("afterJob") else { return };
+        let on = draft.said("afterOn").unwrap_or("success");
+        self.body.put("after", json!({ "job": job, "on": on, "manual": draft.is("afterManual", "yes") }));
     }
 
     fn payload(&mut self, draft: &Draft) {

@@ -243,6 +243,7 @@ pub(crate) const fn trigger_label(trigger: TriggerType) -> &'static str {
         TriggerType::Scheduled => "schedule",
         TriggerType::Manual => "manual",
         TriggerType::AdHoc => "trial",
+        TriggerType::After => "after a run",
     }
 }
 
@@ -252,6 +253,7 @@ fn triggered_by(run: &RunRecord) -> Option<String> {
         Trigger::Schedule(_) => None,
         Trigger::Manual(actor) | Trigger::AdHoc(actor) => Some(actor.clone()),
         Trigger::Backfill(_) => Some("backfill".to_owned()),
+        Trigger::After(_) => None,
     }
 }
 
