@@ -31,9 +31,7 @@ pub(crate) fn request(name: &str) -> Value {
         "BackfillRequest" => json!({
             "from": "2027-03-01T00:00:00+01:00",
             "to": "2027-03-02T00:00:00+01:00",
-            "parallel": 4,
-            "rate": "10/m",
-            "reason": "The report of March 1 is missing",
+            "parallel": 4, "rate": "10/m", "reason": "The report of March 1 is missing",
         }),
         "BackfillSettings" => json!({ "parallel": 8, "rate": "off", "reason": "The night is quiet" }),
         "ReasonRequest" => json!({ "reason": "Requested by the sales team" }),

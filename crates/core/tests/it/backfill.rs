@@ -182,16 +182,22 @@ proptest! {
         for step in moves {
             match step {
                 // A crash before the commit: nothing of the step is left.
-                10 => { let mut lost = written.clone(); let (runs, created) = (world.runs.clone(), world.created.clone()); world.step(&mut lost); (world.runs, world.created) = (runs, created); }
+                10 => {
+                    let (mut lost, runs, created) = (written.clone(), world.runs.clone(), world.created.clone());
+                    world.step(&mut lost);
+                    (world.runs, world.created) = (runs, created);
+                }
                 // A pause withdraws what has not started.
                 11 => {
-                    let gone: Vec<RunId> = world.runs.values().filter(|run| run.status == RunStatus::Pending).map(|run| run.id).collect();
+                    let pending = world.runs.values().filter(|run| run.status == RunStatus::Pending);
+                    let gone: Vec<RunId> = pending.map(|run| run.id).collect();
                     world.runs.retain(|_, run| !gone.contains(&run.id));
                     written.withdraw(&gone);
                 }
                 step if step % 2 == 0 => world.step(&mut written),
                 step => {
-                    let open: Vec<Timestamp> = world.runs.values().filter(|run| !run.status.is_terminal()).map(|run| run.at).collect();
+                    let open = world.runs.values().filter(|run| !run.status.is_terminal());
+                    let open: Vec<Timestamp> = open.map(|run| run.at).collect();
                     if let Some(slot) = open.get(step as usize % open.len().max(1)) {
                         world.end(*slot, if step == 3 { RunStatus::Failed } else { RunStatus::Succeeded });
                     }
