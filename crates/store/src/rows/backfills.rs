@@ -7,9 +7,9 @@ use everbell_core::store::{AuditEntry, MAX_BACKFILLS, MAX_LOOKED_UP, Origin, Sto
 use everbell_core::{BackfillId, Invalid, JobKey, RunId, RunStatus, Trigger};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sqlx::FromRow;
 use uuid::Uuid;
 
+use super::from_row::by_name;
 use super::run::{trace_context, trigger};
 use super::{corrupt, org, org_text, word};
 use crate::micros::Micros;
@@ -18,7 +18,7 @@ use crate::micros::Micros;
 const EVERBELL: &str = "everbell";
 
 /// A row of `backfills`.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct BackfillColumns {
     pub(crate) id: Uuid,
     pub(crate) revision: i64,
@@ -33,6 +33,21 @@ pub(crate) struct BackfillColumns {
     pub(crate) progress: String,
     pub(crate) updated_at: Micros,
 }
+
+by_name!(BackfillColumns {
+    id,
+    revision,
+    job_key,
+    org_id,
+    requested_at,
+    requested_by,
+    reason,
+    from_at,
+    to_at,
+    status,
+    progress,
+    updated_at
+});
 
 /// The columns that only statements read, beside those of a row.
 pub(crate) struct DerivedColumns {
@@ -172,7 +187,7 @@ impl Progress {
 }
 
 /// A run that was looked up.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct SlotRunColumns {
     pub(crate) id: Uuid,
     pub(crate) at: Micros,
@@ -180,6 +195,8 @@ pub(crate) struct SlotRunColumns {
     pub(crate) status: String,
     pub(crate) attempt: i32,
 }
+
+by_name!(SlotRunColumns { id, at, trigger, status, attempt });
 
 impl SlotRunColumns {
     pub(crate) fn read(self) -> StoreResult<SlotRun> {

@@ -7,19 +7,21 @@ use everbell_core::plan::Plan;
 use everbell_core::store::{Due, StoreError, StoreResult};
 use everbell_core::{JobKey, RunId, RunStatus};
 use jiff::Timestamp;
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::corrupt;
+use super::from_row::by_name;
 
 /// A run that is about to end, and a current job that starts after its job.
-#[derive(Clone, Debug, FromRow)]
+#[derive(Clone, Debug)]
 pub(crate) struct FollowerColumns {
     pub(crate) run_id: Uuid,
     pub(crate) trigger: String,
     pub(crate) job_id: Uuid,
     pub(crate) is_paused: bool,
 }
+
+by_name!(FollowerColumns { run_id, trigger, job_id, is_paused });
 
 /// The jobs that may start when these runs end.
 #[derive(Debug, Default)]

@@ -50,7 +50,7 @@ impl Waiting {
     }
 }
 
-by_name!(sqlx::sqlite::SqliteRow, Waiting { available_at } flatten { run });
+by_name!(sqlx::sqlite::SqliteRow, Waiting { priority, available_at } flatten { run });
 
 #[async_trait]
 impl RunStore for SqliteStore {
