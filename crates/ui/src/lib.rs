@@ -15,6 +15,7 @@ mod compression;
 mod equivalent;
 mod fragments;
 mod frame;
+mod frozen;
 mod hours;
 mod links;
 pub(crate) mod markup;
