@@ -258,6 +258,8 @@ fn dashboard_pages() -> Vec<Page> {
         post("/freezes/{id}/end", pages::calendars::freeze::end),
         get("/top", Access::RunHistory, pages::top::show).query(pages::top::QUERY),
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
+        get("/timeline/herd", Role(Viewer), pages::timeline::herd::show).query(pages::timeline::herd::QUERY),
+        post("/timeline/herd", pages::timeline::herd::send),
     ]
 }
 
