@@ -260,6 +260,7 @@ fn dashboard_pages() -> Vec<Page> {
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
         get("/timeline/herd", Role(Viewer), pages::timeline::herd::show).query(pages::timeline::herd::QUERY),
         post("/timeline/herd", pages::timeline::herd::send),
+        get("/timeline/month", Role(Viewer), pages::timeline::month::show).query(pages::timeline::month::QUERY),
     ]
 }
 

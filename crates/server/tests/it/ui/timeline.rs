@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::browser::Browser;
-use super::visitor::{Visitor, assert_has, led};
+use super::visitor::{Visitor, assert_has, between, led};
 use crate::server::Server;
 
 /// A whole day in the future, in which nothing else happens.
@@ -97,4 +97,41 @@ fn orgs_are_in_the_load_and_in_the_row_of_their_job() {
     let page = Visitor::admin(&server).page(&format!("/timeline?{DAY}"));
     let parts = ["planned for 7 orgs", "00:00–00:05 · 7 runs planned", "7 runs of 1 job start at 2099-01-01 00:00 UTC"];
     assert_has(&page, &parts);
+}
+
+#[test]
+fn a_month_counts_what_runs_and_what_freezes_and_calendars_stop() {
+    let server = Server::start();
+    job(&server, "daily", "0 8 * * *");
+    server.put("/calendars/weekend", &json!({ "weekly": ["sat", "sun"] })).expect(200);
+    let workdays = json!({
+        "cronExpression": "0 9 * * *",
+        "startAt": "2099-01-01T00:00:00Z",
+        "policies": { "calendar": { "exclude": ["weekend"] } },
+    });
+    server.job("workdays", &workdays);
+    let freeze = json!({ "from": "2099-01-13T00:00:00Z", "until": "2099-01-14T00:00:00Z", "reason": "a release" });
+    server.post("/freezes", &freeze).expect(201);
+    let ana = Visitor::admin(&server);
+    let page = ana.page("/timeline/month?month=2099-01");
+    let day = |name: &str| between(&page, &format!("{name} January 2099</span>"), "</td>").to_owned();
+    assert_has(&day("Friday, 9"), &["2 runs planned"]);
+    assert!(!day("Friday, 9").contains("excluded") && !day("Friday, 9").contains("frozen"), "{page}");
+    assert_has(&day("Saturday, 10"), &["1 run planned", "1 excluded by calendars"]);
+    assert_has(&day("Tuesday, 13"), &["a release", "2 frozen"]);
+    assert!(!day("Tuesday, 13").contains("planned"), "{page}");
+    assert_has(&ana.page("/timeline"), &["href=\"/timeline/month\""]);
+    for wrong in ["2099-13", "January", "2300-01"] {
+        let refused = ana.get(&format!("/timeline/month?month={wrong}"));
+        assert!(refused.status == 400 && refused.text.contains("must be a month"), "{}", refused.text);
+    }
+    // A day that is over has its runs: this one, which was run by hand.
+    server.post("/jobs/key:daily/run-now", &json!({})).expect(202);
+    server.until("/runs", |runs| runs["items"][0]["finishedAt"].is_string());
+    assert_has(&ana.page("/timeline/month"), &["aria-current=\"date\"", ">1 run<"]);
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/timeline/month?month=2099-01"));
+    browser.flawless();
+    browser.screenshot("month-1280-light");
+    browser.finish();
 }

@@ -4,6 +4,7 @@ mod ahead;
 mod events;
 mod forecast;
 pub(crate) mod herd;
+pub(crate) mod month;
 
 use askama::Template;
 use everbell::{JobRow, JobStatus};
