@@ -139,13 +139,17 @@ fn coming(row: &mut Row, job: &JobRow, usual: Option<SignedDuration>, input: &Co
     } else {
         row.events.extend(ahead.fires(from, window.to).map(|at| planned(at, 1)));
     }
+    let reason = |at: Timestamp| {
+        let covers = |freeze: &&Freeze| freeze.span().is_some_and(|span| span.contains(at));
+        let freeze = input.freezes.iter().filter(covers).find(|freeze| freeze.applies_to(&job.job.definition));
+        freeze.map_or_else(String::new, |freeze| freeze.reason.clone())
+    };
     let frozen = ahead.frozen_slots(from, window.to).into_iter().map(|(span, slots)| Band {
         what: What::Frozen,
         from: span.from,
         until: span.until,
         slots,
-        note: freeze_at(input.freezes, &job.job.definition, span.from)
-            .map_or_else(String::new, |freeze| freeze.reason.clone()),
+        note: reason(span.from),
     });
     row.bands.extend(frozen);
     row.bands.sort_by_key(|band| band.from);
