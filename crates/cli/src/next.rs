@@ -178,10 +178,16 @@ fn words(fire: &wire::NextFire, zone: &Zone) -> String {
         (Some(org), _) => Some(format!("for org {org}")),
         (None, _) => None,
     };
-    let frozen = fire.frozen.as_ref().map(|reason| format!("frozen: {reason}"));
+    let frozen = frozen(fire.frozen.as_deref(), fire.frozen_until, zone);
     let moved = fire.moved_from.map(|from| format!("moved from {}", spoken(from, zone)));
     let note = fire.note.clone().filter(|note| !note.is_empty());
     [frozen, orgs, moved, note].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// `frozen until Mon 2026-11-23 08:00 CET: release weekend`. A server of an earlier release may not say until when.
+fn frozen(reason: Option<&str>, until: Option<Timestamp>, zone: &Zone) -> Option<String> {
+    let until = until.map(|until| format!(" until {}", spoken(until, zone))).unwrap_or_default();
+    reason.map(|reason| format!("frozen{until}: {reason}"))
 }
 
 /// The fires of jobs that are named.
@@ -223,10 +229,10 @@ fn fires_of(client: &Connection, job: &wire::Job, range: &Range, shown: &Display
         None => client.jobs().next(&job.id, range.limit + 1),
     };
     let answer = client.send(call.read_as::<wire::Items<WithJson<wire::Fire>>>())?;
-    let of_item = |WithJson { document: wire::Fire { at, note, frozen, .. }, json }| {
+    let of_item = |WithJson { document: wire::Fire { at, note, frozen: reason, frozen_until, .. }, json }| {
         let moved = job.rescheduled_from.filter(|_| at == first);
         let moved = moved.map(|from| format!("moved from {}", spoken(from, &zone)));
-        let frozen = frozen.map(|reason| format!("frozen: {reason}"));
+        let frozen = frozen(reason.as_deref(), frozen_until, &zone);
         let note = note.filter(|note| !note.is_empty()).or(moved);
         fire(at, json, [frozen, note].into_iter().flatten().collect::<Vec<_>>().join("; "))
     };

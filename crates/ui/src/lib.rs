@@ -15,6 +15,7 @@ mod compression;
 mod equivalent;
 mod fragments;
 mod frame;
+mod frozen;
 mod hours;
 mod links;
 pub(crate) mod markup;
@@ -260,6 +261,9 @@ fn dashboard_pages() -> Vec<Page> {
         post("/freezes/{id}/end", pages::calendars::freeze::end),
         get("/top", Access::RunHistory, pages::top::show).query(pages::top::QUERY),
         get("/timeline", Role(Viewer), pages::timeline::show).query(pages::timeline::QUERY),
+        get("/timeline/herd", Role(Viewer), pages::timeline::herd::show).query(pages::timeline::herd::QUERY),
+        post("/timeline/herd", pages::timeline::herd::send),
+        get("/timeline/month", Role(Viewer), pages::timeline::month::show).query(pages::timeline::month::QUERY),
     ]
 }
 

@@ -114,6 +114,10 @@ pub struct Job {
     pub next_run_at_local: Option<String>,
     /// The slot whose fire was moved to `nextRunAt`.
     pub rescheduled_from: Option<Timestamp>,
+    /// The reason of the freeze that keeps the job from firing at `nextRunAt`. A one-time job waits until its end.
+    pub next_run_frozen: Option<String>,
+    /// When that freeze ends.
+    pub next_run_frozen_until: Option<Timestamp>,
     /// The run that was scheduled last.
     pub last_run: Option<LastRun>,
     /// How many runs failed since the last success.
@@ -299,6 +303,8 @@ impl From<&JobRow> for Job {
             next_org_id: next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next_run_at_local: next.zip(own).map(|(at, spec)| local(at, spec)),
             rescheduled_from: timer.as_ref().and_then(|timer| timer.rescheduled_from),
+            next_run_frozen: None,
+            next_run_frozen_until: None,
             last_run: last_run.as_ref().map(LastRun::from),
             consecutive_failures: state.consecutive_failures,
             error: state.error.clone(),
@@ -315,14 +321,6 @@ impl From<&JobRow> for Job {
             revision: state.revision,
             warnings: None,
         }
-    }
-}
-
-impl Job {
-    /// A job with what may surprise about its schedule from now on.
-    pub fn with_warnings(row: &JobRow, now: Timestamp) -> Job {
-        let warnings = row.job.definition.spec.as_ref().map(|spec| spec.warnings(now)).unwrap_or_default();
-        Job { warnings: Some(warnings.iter().map(Warning::from).collect()), ..Job::from(row) }
     }
 }
 

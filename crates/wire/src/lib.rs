@@ -7,6 +7,7 @@
 //! Deserialization is tolerant: an unknown choice, such as a status of a newer server, becomes `Other`, and unknown members
 //! are ignored.
 
+mod notices;
 mod text;
 mod words;
 

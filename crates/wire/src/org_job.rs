@@ -70,6 +70,10 @@ pub struct OrgJob {
     pub next_run_at_local: Option<String>,
     /// The slot whose fire was moved to `nextRunAt`.
     pub rescheduled_from: Option<Timestamp>,
+    /// The reason of the freeze that keeps the job from firing at `nextRunAt`.
+    pub next_run_frozen: Option<String>,
+    /// When that freeze ends.
+    pub next_run_frozen_until: Option<Timestamp>,
     /// The last local date of the org that got a run.
     #[schema(format = Date)]
     pub last_local_date: Option<String>,
@@ -200,6 +204,8 @@ impl OrgJob {
             next_run_at: next,
             next_run_at_local: next.zip(zone).map(|(at, zone)| at.to_zoned(zone.as_jiff().clone()).to_string()),
             rescheduled_from: timer.and_then(|timer| timer.rescheduled_from),
+            next_run_frozen: None,
+            next_run_frozen_until: None,
             last_local_date: timer.and_then(|timer| timer.last_local_date).map(|date| date.to_string()),
             r#override: wish.map(Override::from),
         }

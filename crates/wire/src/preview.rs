@@ -31,6 +31,7 @@ pub struct Preview {
 
 /// A time at which a schedule fires.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Fire {
     /// The time.
     pub at: Timestamp,
@@ -44,6 +45,10 @@ pub struct Fire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub frozen: Option<String>,
+    /// When that freeze ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub frozen_until: Option<Timestamp>,
 }
 
 /// The next times at which a job fires.
@@ -71,7 +76,8 @@ pub struct Warning {
 impl Fire {
     /// The fire of a schedule at this instant.
     pub fn new(spec: &Spec, at: Timestamp) -> Fire {
-        Fire { at, local: at.to_zoned(spec.zone().as_jiff().clone()).to_string(), note: note(spec, at), frozen: None }
+        let local = at.to_zoned(spec.zone().as_jiff().clone()).to_string();
+        Fire { at, local, note: note(spec, at), frozen: None, frozen_until: None }
     }
 
     /// The next fires, fewer if the schedule ends.

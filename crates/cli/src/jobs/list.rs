@@ -149,6 +149,7 @@ fn row(job: &wire::Job, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell>
     let zone = shown.zone(job);
     let next = job.next_run_at;
     let left = next.map_or_else(String::new, |at| wait(at.duration_since(session.now).as_secs().max(0)));
+    let left = if job.next_run_frozen_until.is_some() { format!("{left} frozen") } else { left };
     let status = if filled(job.error.as_ref()).is_some() { "errored" } else { job.status.as_str() };
     vec![
         Cell::text(&job.job_key),

@@ -115,7 +115,8 @@ pub(super) fn next_in_words(job: &wire::Job, fires: &[Timestamp], zone: &Zone, n
         };
         return format!("when a run of {} {which}", printable(&after.job));
     }
-    fires_in_words(fires, zone, now)
+    let frozen = job.next_run_frozen_until.map(|until| format!("; frozen until {}", spoken(until, zone)));
+    format!("{}{}", fires_in_words(fires, zone, now), frozen.unwrap_or_default())
 }
 
 /// `Mon 2026-11-16 08:00 CET (in 17h 18m), then Tue 17, Wed 18`.

@@ -9,7 +9,7 @@ use everbell_core::store::{
     Bucket, GapCount, JobFilter, JobRef, JobRow, JobSort, MAX_ABSENCES, MAX_ORG_FIRES, Page, PageRequest, RunHistogram,
     StoreError, StoreResult,
 };
-use everbell_core::{JobId, JobKey, JobStatus, OrgId, Scope};
+use everbell_core::{Definition, JobId, JobKey, JobStatus, OrgId, Scope};
 use jiff::Timestamp;
 
 use super::backfill_reports::BackfillReport;
@@ -173,7 +173,7 @@ impl Reports {
         fires.truncate(limit);
         for fire in &mut fires {
             fire.at = fire.at.max(now);
-            fire.frozen = freeze_at(&freezes, &fire.job, fire.at).cloned();
+            fire.frozen = freeze_at(&freezes, &fire.job.job.definition, fire.at).cloned();
         }
         Ok(NextFires { fires, more, complete })
     }
@@ -263,10 +263,12 @@ fn is_wanted(row: &JobRow, request: &NextRequest) -> bool {
         })
 }
 
-/// Returns the freeze that keeps a job from firing at this time: the one that lasts longest.
-pub fn freeze_at<'a>(freezes: &'a [Freeze], job: &JobRow, at: Timestamp) -> Option<&'a Freeze> {
-    let applies = |freeze: &&Freeze| {
-        freeze.applies_to(&job.job.definition) && freeze.span().is_some_and(|span| span.contains(at))
-    };
+/// Returns the freeze that keeps a job from firing at this time: the one that lasts longest. The slot decides, so a fire that
+/// jitter delays into a freeze happens.
+pub fn freeze_at<'a>(freezes: &'a [Freeze], job: &Definition, at: Timestamp) -> Option<&'a Freeze> {
+    let jittered = job.scope == Scope::Global && !job.policies.jitter.is_zero();
+    let spec = job.spec.as_ref().ok().filter(|_| jittered);
+    let slot = spec.and_then(|spec| spec.prev_at_or_before(at)).unwrap_or(at);
+    let applies = |freeze: &&Freeze| freeze.applies_to(job) && freeze.span().is_some_and(|span| span.contains(slot));
     freezes.iter().filter(applies).max_by_key(|freeze| freeze.ends_at)
 }

@@ -10,7 +10,7 @@ use everbell_wire::job::ResumeAction;
 use everbell_wire::run::RunNowOutcome as Outcome;
 
 use super::job_history::zone_for;
-use super::jobs::{etag, shown};
+use super::jobs::{etag, shown, with_next_freeze};
 use crate::convert::begun_org_update;
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
@@ -121,19 +121,19 @@ pub(crate) async fn resume(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let active = row.job.state.status == JobStatus::Active && row.job.state.error.is_none();
     if active && request.if_match.is_none() && !request.jobs().was_done().await? {
         let changed = Changed::new(row);
-        return resumed(&request, once, &changed);
+        return resumed(&request, once, &changed).await;
     }
     let jobs = request.jobs_because(form.text("reason"));
     let change = jobs.resume(&job);
     let change = if once { change.run_missed_once() } else { change };
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
-    resumed(&request, once, &change.await?)
+    resumed(&request, once, &change.await?).await
 }
 
-fn resumed(request: &ApiRequest, once: bool, changed: &Changed) -> Result<ApiResponse, Problem> {
+async fn resumed(request: &ApiRequest, once: bool, changed: &Changed) -> Result<ApiResponse, Problem> {
     let folded: u64 = changed.runs.iter().map(|run| run.folded + 1).sum();
     let document = wire::Resumed {
-        job: request.visible(wire::Job::with_warnings(&changed.job, request.app.bell.now())),
+        job: with_next_freeze(request, &changed.job).await,
         resumed: wire::Resumption {
             missed_slots: changed.gaps.iter().map(|gap| gap.slots).sum::<u64>().max(folded),
             action: if once { ResumeAction::FireOnce } else { ResumeAction::Skip },
@@ -268,7 +268,7 @@ pub(crate) async fn reschedule(request: ApiRequest) -> Result<ApiResponse, Probl
     let change = jobs.reschedule(&job, to);
     let change = org.iter().fold(change, Change::<Rescheduling>::for_org);
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&request, StatusCode::OK, &change.await?.job)
+    shown(&request, StatusCode::OK, &change.await?.job).await
 }
 
 pub(crate) async fn skip_next(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -277,7 +277,7 @@ pub(crate) async fn skip_next(request: ApiRequest) -> Result<ApiResponse, Proble
     let change = jobs.skip_next(request.job()?, form.count("count").unwrap_or(1));
     let change = org_of(&form)?.iter().fold(change, Change::<Skipping>::for_org);
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&request, StatusCode::OK, &change.await?.job)
+    shown(&request, StatusCode::OK, &change.await?.job).await
 }
 
 pub(crate) async fn retire(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -285,7 +285,7 @@ pub(crate) async fn retire(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let jobs = request.jobs_because(form.text("reason"));
     let change = jobs.retire(request.job()?);
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&request, StatusCode::OK, &change.await?.job)
+    shown(&request, StatusCode::OK, &change.await?.job).await
 }
 
 pub(crate) async fn purge(request: ApiRequest) -> Result<ApiResponse, Problem> {

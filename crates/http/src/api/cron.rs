@@ -3,6 +3,7 @@
 use everbell::{DstFold, DstGap};
 use everbell_core::calendar::CalendarRules;
 use everbell_core::cron::{Dst, Expression};
+use everbell_core::freeze::Freeze;
 use everbell_core::{Spec, SpecError, Zone};
 use everbell_wire as wire;
 
@@ -58,9 +59,21 @@ pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
     };
     let faults = form.faults();
     match spec.and_then(|spec| wire::Preview::new(&spec, from, count)).filter(|_| faults.is_empty()) {
-        Some(document) => ApiResponse::ok(&document),
+        Some(mut document) => {
+            let freezes = request.freezes().list().await?;
+            document.next = document.next.into_iter().map(|fire| frozen(fire, &freezes)).collect();
+            ApiResponse::ok(&document)
+        }
         None => Err(Problem::body(faults)),
     }
+}
+
+/// The fire with the freeze of all jobs that keeps it from happening. A schedule alone has no labels, so those of labels
+/// say nothing about it.
+fn frozen(fire: wire::Fire, freezes: &[Freeze]) -> wire::Fire {
+    let covers = |freeze: &&Freeze| freeze.label.is_none() && freeze.span().is_some_and(|span| span.contains(fire.at));
+    let freeze = freezes.iter().filter(covers).max_by_key(|freeze| freeze.ends_at);
+    fire.frozen_by(freeze)
 }
 
 /// The named calendars with their days. A name that is unknown is a fault.

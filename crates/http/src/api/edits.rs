@@ -48,7 +48,7 @@ pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     StoreError::expect_revision("job", key, request.if_match, Some(revision))?;
     let wanted = merged(&request, &before).await?;
     if wanted.faults.is_empty() && !differs(&request, &before, &wanted)? {
-        return shown(&request, StatusCode::OK, &before);
+        return shown(&request, StatusCode::OK, &before).await;
     }
     let Edited { changed, .. } = edit(&request).await?;
     let row = changed.successor.as_ref().unwrap_or(&changed.job);

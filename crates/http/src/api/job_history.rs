@@ -67,12 +67,11 @@ pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
         zone.map_or_else(|| spec.clone(), |zone| spec.in_zone(zone))
     };
     let freezes = request.freezes().list().await?;
-    let frozen = |at: &Zoned| freeze_at(&freezes, &row, at.timestamp()).map(|freeze| freeze.reason.clone());
+    let frozen = |at: &Zoned| freeze_at(&freezes, &row.job.definition, at.timestamp());
     let items = match &row.job.definition.spec {
-        Ok(own) => fires
-            .iter()
-            .map(|at| wire::Fire { frozen: frozen(at), ..wire::Fire::new(&spec(own, at), at.timestamp()) })
-            .collect(),
+        Ok(own) => {
+            fires.iter().map(|at| wire::Fire::new(&spec(own, at), at.timestamp()).frozen_by(frozen(at))).collect()
+        }
         Err(_) => Vec::new(),
     };
     ApiResponse::ok(&wire::Fires { items })

@@ -1,7 +1,7 @@
 //! Jobs: create, list, read.
 
 use axum::http::StatusCode;
-use everbell::client::TargetStatus;
+use everbell::client::{TargetStatus, freeze_at};
 use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreError, Target};
 use everbell_core::freeze::Freeze;
 use everbell_core::store::{JobRef, JobSort};
@@ -75,7 +75,8 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.query(LIST);
     let filter = filter(&request, &form)?;
     let page = request.jobs().list(&filter, &page::from_query(&request)?).await?;
-    let items = page.items.iter().map(|row| request.visible(row.into())).collect();
+    let freezes = request.freezes().list().await?;
+    let items = page.items.iter().map(|row| frozen_next(request.visible(row.into()), row, &freezes)).collect();
     let document = page::document(&request, &page, items);
     Ok(page::linked(&request, "/jobs", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
@@ -174,13 +175,20 @@ async fn exists(request: &ApiRequest, key: &str) -> Result<Problem, Problem> {
 
 pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let row = request.jobs().get(request.job()?).await?;
-    let mut document = request.visible(wire::Job::with_warnings(&row, request.app.bell.now()));
+    let (now, freezes) = (request.app.bell.now(), request.freezes().list().await?);
+    let mut document = request.visible(wire::Job::with_warnings(&row, now));
     if row.job.state.status == JobStatus::Active
-        && let Some(freeze) = request.freezes().in_force_for(&row.job.definition).await?
+        && let Some(freeze) = freeze_at(&freezes, &row.job.definition, now)
     {
-        document.warnings.get_or_insert_default().push(frozen(&freeze));
+        document.warnings.get_or_insert_default().push(frozen(freeze));
     }
+    let document = frozen_next(document, &row, &freezes);
     Ok(ApiResponse::json(StatusCode::OK, &document)?.header("etag", etag(&row)))
+}
+
+/// The job with the freeze that keeps it from firing at its next time, if there is one.
+fn frozen_next(document: wire::Job, row: &JobRow, freezes: &[Freeze]) -> wire::Job {
+    document.frozen_by(row.next_run_at().and_then(|at| freeze_at(freezes, &row.job.definition, at)))
 }
 
 /// Warns that a freeze keeps a job from firing.
@@ -204,14 +212,21 @@ pub(super) async fn key_of(request: &ApiRequest) -> Result<JobKey, Problem> {
 }
 
 /// A job, with its revision as the `ETag`.
-pub(super) fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
-    let document = request.visible(wire::Job::with_warnings(row, request.app.bell.now()));
+pub(super) async fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
+    let document = with_next_freeze(request, row).await;
     Ok(ApiResponse::json(status, &document)?.header("etag", etag(row)))
+}
+
+/// A job that was changed, as the caller may see it, with the freeze that keeps it from firing next.
+pub(super) async fn with_next_freeze(request: &ApiRequest, row: &JobRow) -> wire::Job {
+    // A database error must not hide that the job was changed.
+    let freezes = request.freezes().list().await.unwrap_or_default();
+    frozen_next(request.visible(wire::Job::with_warnings(row, request.app.bell.now())), row, &freezes)
 }
 
 /// Returns the document of a new version, with warnings.
 pub(super) async fn documented(request: &ApiRequest, row: &JobRow) -> wire::Job {
-    let mut document = request.visible(wire::Job::with_warnings(row, request.app.bell.now()));
+    let mut document = with_next_freeze(request, row).await;
     if let Some(depends) = &row.job.definition.policies.depends_on {
         let other = request.jobs().get(&depends.job_key).await;
         // A database error must not hide that the job was created.

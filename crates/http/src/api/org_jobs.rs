@@ -1,9 +1,11 @@
 //! Jobs of orgs: overrides, status and previews of moves.
 
+use everbell::client::freeze_at;
 use everbell::core::org::Override;
 use everbell::core::store::JobOrgFilter;
 use everbell::{JobKey, OrgId, OverrideWrite, StoreError};
-use everbell_core::Zone;
+use everbell_core::freeze::Freeze;
+use everbell_core::{Definition, Zone};
 use everbell_wire as wire;
 
 use super::actions::REASON;
@@ -46,10 +48,9 @@ pub(crate) const WHAT_IF: &[Field] = &[
 pub async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let id = request.org()?;
     let org = request.orgs().get(&id).await?;
-    let rows = request.orgs().jobs_of(&id).await?;
-    ApiResponse::ok(&wire::Items {
-        items: rows.iter().map(|row| wire::OrgJob::from_org(&org, row)).collect::<Vec<_>>(),
-    })
+    let (rows, freezes) = (request.orgs().jobs_of(&id).await?, request.freezes().list().await?);
+    let document = |row| frozen_next(wire::OrgJob::from_org(&org, row), &row.job.definition, &freezes);
+    ApiResponse::ok(&wire::Items { items: rows.iter().map(document).collect::<Vec<_>>() })
 }
 
 /// The orgs, as a job sees them.
@@ -59,14 +60,22 @@ pub async fn of_job(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let id = row.job.definition.id;
     let page = request.orgs().of_job(id, &filter, &page::from_query(&request)?).await.map_err(query_problem)?;
     let org_updates = request.orgs().org_updates().await?;
+    let freezes = request.freezes().list().await?;
+    let item = |own| frozen_next(wire::OrgJob::from_job(&row.job, own), &row.job.definition, &freezes);
     let document = wire::JobOrgs {
-        items: page.items.iter().map(|own| wire::OrgJob::from_job(&row.job, own)).collect(),
+        items: page.items.iter().map(item).collect(),
         next_cursor: page::next(&request, page.next.as_ref()),
         unreadable: page.unreadable,
         org_updates: org_updates.iter().filter(|org_update| org_update.job == id).map(wire::OrgUpdate::from).collect(),
     };
     let path = format!("/jobs/{}/orgs", page::encoded(request.part("jobId")));
     Ok(page::linked(&request, &path, document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
+}
+
+/// The job with the freeze that keeps it from firing at its next time for the org, if there is one.
+fn frozen_next(document: wire::OrgJob, job: &Definition, freezes: &[Freeze]) -> wire::OrgJob {
+    let freeze = document.next_run_at.and_then(|at| freeze_at(freezes, job, at));
+    document.frozen_by(freeze)
 }
 
 /// Reads the filter of a query.

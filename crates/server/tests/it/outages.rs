@@ -272,6 +272,7 @@ fn next(server: &Server) {
         own.iter().map(|fire| fire["frozen"].clone()).collect::<Vec<_>>(),
         [json!("a release"), json!("a release"), json!(null)]
     );
+    next_of_one_job(server);
     // Orgs that fire at the same time are one item.
     server.job("per-org", &json!({ "cronExpression": "0 8 * * *", "scope": "per_org" }));
     for org in ["acme", "beta"] {
@@ -285,7 +286,40 @@ fn next(server: &Server) {
         (3, "3 shown; raise --limit to see more within 1d\n")
     );
     let frozen = everbell(server, &["next", "--from", "2099-01-01T10:00:00Z", "--within", "1h"]).stdout;
-    assert!(frozen.contains("frozen: a release"), "{frozen}");
+    assert!(frozen.contains(": a release") && frozen.contains("frozen until "), "{frozen}");
+}
+
+/// Where one next run is shown, or a schedule alone, the freeze stands beside it.
+fn next_of_one_job(server: &Server) {
+    let blocked =
+        json!({ "cronExpression": "0 * * * *", "startAt": "2099-01-01T10:00:00Z", "labels": { "team": "ops" } });
+    let created = server.job("blocked", &blocked);
+    let listed = server.get("/jobs?jobKey=blocked").expect(200)["items"][0].clone();
+    for job in [created, server.get("/jobs/key:blocked").expect(200), listed] {
+        assert_eq!(job["nextRunAt"], "2099-01-01T10:00:00Z", "the slot is not left out: {job}");
+        assert_eq!(
+            (&job["nextRunFrozen"], &job["nextRunFrozenUntil"]),
+            (&json!("a release"), &json!("2099-01-01T11:30:00Z"))
+        );
+    }
+    let daily = server.get("/jobs/key:daily").expect(200);
+    assert!(daily["nextRunFrozen"].is_null() && daily["nextRunFrozenUntil"].is_null(), "{daily}");
+    let shown = everbell(server, &["jobs", "show", "blocked", "--tz", "UTC"]).stdout;
+    assert!(shown.contains("; frozen until Thu 2099-01-01 11:30 UTC"), "{shown}");
+    let ana = Visitor::admin(server);
+    assert_has(&ana.page("/jobs?q=blocked"), &["frozen<", "until 2099-01-01 11:30 UTC: a release"]);
+    assert_has(&ana.page("/jobs/blocked"), &["until 2099-01-01 11:30 UTC: a release", "then <b>", "2099-01-01 12:00"]);
+    assert_has(&ana.page("/jobs/blocked/new-version"), &["frozen until 2099-01-01 11:30 UTC: a release"]);
+    // A schedule alone has no labels: it is frozen with all jobs.
+    let until =
+        json!({ "from": "2099-02-01T00:00:00Z", "until": "2099-02-01T00:30:00Z", "reason": "everything stops" });
+    server.post("/freezes", &until).expect(201);
+    let schedule = json!({ "cronExpression": "0 * * * *", "from": "2099-01-31T23:30:00Z", "count": 2 });
+    let preview = server.post("/cron/preview", &schedule).expect(200);
+    assert_eq!(
+        (&preview["next"][0]["frozen"], &preview["next"][0]["frozenUntil"], &preview["next"][1]["frozen"]),
+        (&json!("everything stops"), &json!("2099-02-01T00:30:00Z"), &json!(null))
+    );
 }
 
 #[test]

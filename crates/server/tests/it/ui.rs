@@ -39,4 +39,5 @@ mod refresh;
 mod run;
 mod runs;
 mod signing_in;
+mod timeline;
 pub(crate) mod visitor;

@@ -1,5 +1,6 @@
-//! The timeline: past, active and planned runs with one row per job, and the number of concurrent runs below.
+//! The timeline: past, active and planned runs with one row per job, and how many runs start in each piece of time below.
 
+mod band;
 mod bundle;
 mod hatch;
 mod lane;
@@ -44,6 +45,31 @@ pub(crate) struct Row {
     pub(crate) events: Vec<Event>,
     /// Times in which slots got no run, in any order.
     pub(crate) gaps: Vec<Hatch>,
+    /// Slots to come that are not drawn one by one, in order.
+    pub(crate) bands: Vec<Band>,
+}
+
+impl Row {
+    /// Whether nothing of it touches this time.
+    pub(crate) fn is_empty(&self, from: Timestamp, to: Timestamp) -> bool {
+        let touches = |begin: Timestamp, end: Timestamp| begin <= to && end >= from;
+        let is_going = |event: &Event| event.what == What::Run(RunStatus::Running) && event.at <= to;
+        let mut events = self.events.iter();
+        let has_event = events.any(|event| is_going(event) || touches(event.at, event.until.unwrap_or(event.at)));
+        let has_gap = self.gaps.iter().any(|gap| touches(gap.from, gap.until));
+        !has_event && !has_gap && !self.bands.iter().any(|band| touches(band.from, band.until))
+    }
+}
+
+/// Slots to come that are drawn as one: too many to see each, or kept from firing by a freeze.
+pub(crate) struct Band {
+    /// [`What::Planned`] or [`What::Frozen`].
+    pub(crate) what: What,
+    pub(crate) from: Timestamp,
+    pub(crate) until: Timestamp,
+    pub(crate) slots: u64,
+    /// How often, such as `30/min`, or why not.
+    pub(crate) note: String,
 }
 
 /// A time that is hatched, because something did not happen in it.
@@ -62,6 +88,8 @@ pub(crate) struct Event {
     /// The actual or expected end.
     pub(crate) until: Option<Timestamp>,
     pub(crate) href: Option<String>,
+    /// How many runs it stands for: more than one if a job fires for several orgs at once.
+    pub(crate) runs: u64,
 }
 
 /// The kind of an event.
@@ -74,6 +102,8 @@ pub(crate) enum What {
     Paused,
     /// A slot that is to come.
     Planned,
+    /// A slot that is to come, and that a freeze keeps from firing.
+    Frozen,
 }
 
 impl What {
@@ -83,11 +113,12 @@ impl What {
             What::Missed => "missed",
             What::Paused => "paused",
             What::Planned => "planned",
+            What::Frozen => "frozen",
         }
     }
 }
 
-/// How many runs there were, or will be, at once in a piece of time.
+/// How many runs started, or will start, in a piece of time.
 pub(crate) struct Load {
     pub(crate) from: Timestamp,
     pub(crate) to: Timestamp,
@@ -144,7 +175,7 @@ impl Timeline<'_> {
 fn length(event: &Event, now: Timestamp) -> Option<i64> {
     let end = match event.what {
         What::Run(RunStatus::Running) => now,
-        What::Missed | What::Paused | What::Run(RunStatus::Skipped | RunStatus::Pending) => return None,
+        What::Missed | What::Paused | What::Frozen | What::Run(RunStatus::Skipped | RunStatus::Pending) => return None,
         What::Planned | What::Run(_) => event.until?,
     };
     Some((end.as_millisecond() - event.at.as_millisecond()).max(0))
@@ -156,25 +187,28 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
         return nothing("No jobs to show.");
     }
     let events: Vec<Vec<&Event>> = input.rows.iter().map(|row| input.events(row)).collect();
-    let (mut runs, mut missed, mut paused, mut planned) = (Counts::default(), 0, 0, 0);
+    let mut runs = Counts::default();
     for event in events.iter().flatten() {
-        match event.what {
-            What::Run(status) => runs.add(status, 1),
-            What::Missed => missed += 1,
-            What::Paused => paused += 1,
-            What::Planned => planned += 1,
+        if let What::Run(status) = event.what {
+            runs.add(status, event.runs);
         }
     }
+    let count = |what: What| -> u64 {
+        let own = events.iter().flatten().filter(|event| event.what == what).map(|event| event.runs);
+        own.chain(band::shown(input, what).map(|band| band.slots)).sum()
+    };
+    let [missed, paused, planned, frozen] = [What::Missed, What::Paused, What::Planned, What::Frozen].map(count);
     let lane = if input.load.is_empty() { 0.0 } else { lane::HEIGHT };
     let picture = Picture {
         id: input.id,
         class: "c-timeline",
         title: &format!("Timeline of {}", counted(input.rows.len() as u64, "job")),
         summary: &format!(
-            "{}: {}; {missed} missed, {}{planned} planned.{}",
+            "{}: {}; {missed} missed, {}{}{planned} planned.{}",
             period(input.from, input.to, input.zone),
             runs.in_words(),
             if paused > 0 { format!("{paused} paused, ") } else { String::new() },
+            if frozen > 0 { format!("{frozen} frozen, ") } else { String::new() },
             hatch::in_words(input)
         ),
         linked: true,
@@ -190,6 +224,7 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
             hatch::define(markup, input);
             ground(markup, input, input.floor() + lane);
             hatch::draw(markup, input);
+            band::draw(markup, input);
             row::draw(markup, input, &events, patterns);
             lane::draw(markup, input);
             now(markup, input, input.floor() + lane);

@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use askama::Template;
 use everbell::{JobFilter, JobRow, JobStatus};
 use everbell_core::cron::WarningCode;
+use everbell_core::freeze::Freeze;
 use everbell_core::store::{JobSort, RunSummary};
 use everbell_core::{Definition, Scope, Spec, Zone};
 use everbell_wire as wire;
@@ -15,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use self::history::History;
 use crate::clock::{Clock, lasted};
 use crate::frame::NavCounts;
+use crate::frozen::Frozen;
 use crate::markup::{Markup, url_part};
 use crate::pages::action::bulk::MAX_RETURN_PATH_CHARS;
 use crate::{Frame, Links, Section, UiRequest, UiResponse, badge};
@@ -89,6 +91,8 @@ pub(crate) struct Row {
     pub(crate) next_org: Option<String>,
     /// The time in words, and how far away it is.
     pub(crate) next: Option<(String, Markup)>,
+    /// The freeze that keeps it from firing then.
+    pub(crate) frozen: Option<Frozen>,
     /// The next run of a paused job: hypothetical, or after the end of the pause.
     pub(crate) would: Option<(&'static str, Markup)>,
     pub(crate) late: bool,
@@ -111,7 +115,7 @@ pub(crate) struct Last {
 }
 
 impl Row {
-    pub(crate) fn new(row: &JobRow, clock: &Clock) -> Row {
+    pub(crate) fn new(row: &JobRow, freezes: &[Freeze], clock: &Clock) -> Row {
         let (definition, state) = (&*row.job.definition, &row.job.state);
         let spec = definition.spec.as_ref().ok();
         let zone = spec.map(|spec| spec.zone().clone());
@@ -149,6 +153,7 @@ impl Row {
             last: row.last_run.as_ref().map(|run| Last::new(run, clock, zone.as_ref())),
             next_org: row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next: next.map(|next| (clock.words(next, zone.as_ref()), clock.away(next))),
+            frozen: next.and_then(|next| Frozen::at(freezes, definition, next, clock)),
             would: own.filter(|_| paused).and_then(|spec| {
                 let end = pause.and_then(|pause| pause.until).filter(|until| *until > clock.now);
                 let word = if end.is_some() { "will be" } else { "would be" };
@@ -220,13 +225,13 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let listed = async {
         let page = request.jobs().list(&filter, &page_request).await?;
         let summaries = history::summaries(&request, &page.items).await?;
-        Ok::<_, Problem>((page, summaries))
+        Ok::<_, Problem>((page, summaries, request.app.bell.freezes().list().await?))
     };
     let asked = form.list("target");
     let (listed, frame, targets) =
         tokio::join!(listed, request.frame(Section::Jobs, "Jobs"), targets(&request, &asked));
     let archived = archived(&request, frame.nav_counts.as_ref()).await?;
-    let (mut page, summaries) = listed?;
+    let (mut page, summaries, freezes) = listed?;
     if !request.may_read_runs() {
         page.items.iter_mut().for_each(|row| row.last_run = None);
     }
@@ -241,7 +246,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         matching: matching(&request),
         labels: page.items.iter().flat_map(|row| label_texts(&row.job.definition)).collect(),
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
-        rows: rows(&page.items, &summaries, &clock),
+        rows: rows(&page.items, &summaries, &freezes, &clock),
         targets: targets?,
         archived,
         no_act: request.barred(Role::Operator),
@@ -266,12 +271,12 @@ async fn archived(request: &UiRequest, counts: Option<&NavCounts>) -> Result<Opt
 }
 
 /// The jobs of a page, each with its last runs.
-fn rows(jobs: &[JobRow], summaries: &HashMap<String, Vec<RunSummary>>, clock: &Clock) -> Vec<Row> {
+fn rows(jobs: &[JobRow], summaries: &HashMap<String, Vec<RunSummary>>, freezes: &[Freeze], clock: &Clock) -> Vec<Row> {
     let row = |job: &JobRow| {
         let (key, spec) = (job.job.definition.key.as_str(), job.job.definition.spec.as_ref().ok());
         let runs = summaries.get(key).map_or(&[][..], Vec::as_slice);
         let history = history::drawn(&job.job.definition, runs, clock, spec.map(Spec::zone));
-        Row { history, ..Row::new(job, clock) }
+        Row { history, ..Row::new(job, freezes, clock) }
     };
     jobs.iter().map(row).collect()
 }
@@ -339,11 +344,11 @@ mod tests {
     fn why_a_job_cannot_fire_is_said_once() {
         let now = "2026-11-15T09:00:00Z".parse().unwrap();
         let clock = Clock { now, face: Face::Schedule, mine: Zone::utc() };
-        let row = Row::new(&broken(Some("unknown time zone `Mars/Base`")), &clock);
+        let row = Row::new(&broken(Some("unknown time zone `Mars/Base`")), &[], &clock);
         assert_eq!(row.about.as_deref(), Some("unknown time zone `Mars/Base`"));
         assert_eq!(row.schedule.text, "Cannot be read");
         // Until the error is recorded, only the schedule shows it.
-        assert_eq!(Row::new(&broken(None), &clock).schedule.text, "Cannot be read: unknown time zone");
+        assert_eq!(Row::new(&broken(None), &[], &clock).schedule.text, "Cannot be read: unknown time zone");
     }
 
     #[test]

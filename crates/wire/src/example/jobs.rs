@@ -59,6 +59,8 @@ pub fn created_job() -> Job {
         next_org_id: None,
         next_run_at_local: Some("2027-03-16T08:00:00+01:00[Europe/Berlin]".to_owned()),
         rescheduled_from: None,
+        next_run_frozen: None,
+        next_run_frozen_until: None,
         last_run: None,
         consecutive_failures: 0,
         error: None,
@@ -271,6 +273,7 @@ impl Example for Fires {
             local: format!("2027-03-{day}T08:00:00+01:00[Europe/Berlin]"),
             note: None,
             frozen: None,
+            frozen_until: None,
         };
         Fires { items: vec![fire(16), fire(17)] }
     }

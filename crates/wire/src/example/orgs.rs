@@ -76,6 +76,8 @@ impl Example for OrgJob {
             next_run_at: Some(at("2027-03-16T00:30:00Z")),
             next_run_at_local: Some("2027-03-16T09:30:00+09:00[Asia/Tokyo]".to_owned()),
             rescheduled_from: None,
+            next_run_frozen: None,
+            next_run_frozen_until: None,
             last_local_date: Some("2027-03-15".to_owned()),
             r#override: Some(Override::example()),
         }
@@ -121,7 +123,13 @@ impl Example for OrgUpdateStarted {
 
 impl Example for WhatIf {
     fn example() -> WhatIf {
-        let fire = |time: &str, local: &str| Fire { at: at(time), local: local.to_owned(), note: None, frozen: None };
+        let fire = |time: &str, local: &str| Fire {
+            at: at(time),
+            local: local.to_owned(),
+            note: None,
+            frozen: None,
+            frozen_until: None,
+        };
         let job = JobWhatIf {
             job_key: "briefing".to_owned(),
             job_id: ORG_JOB_ID.to_owned(),

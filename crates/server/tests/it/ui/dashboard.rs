@@ -76,9 +76,13 @@ fn the_timeline_has_a_row_for_each_job_and_a_table_for_who_cannot_see_it() {
     let server = lively();
     let browser = Browser::admin(&server);
     browser.click("Timeline");
-    for key in ["daily", "night", "broken", "stopped"] {
+    for key in ["daily", "night", "broken"] {
         browser.see(key);
     }
+    browser.not_see("stopped");
+    browser.click("Show it too");
+    browser.see("stopped");
+    browser.click("Timeline");
     browser.click("7 days");
     browser.until("return location.search === '?range=7d'");
     browser.not_see("more often than can be shown");

@@ -231,10 +231,10 @@ fn row(key: &str, every_mins: i64, takes_secs: i64, status: impl Fn(i64) -> What
         let until = Some(at + SignedDuration::from_millis(dice.around(takes_secs * 1_000)));
         let href = Some(format!("/runs/{key}-{index}").replace(NASTY, "x"));
         let what = if at > now { What::Planned } else { status(index) };
-        Event { what, at, until, href }
+        Event { what, at, until, href, runs: 1 }
     };
     let events = (0..24 * 60 / every_mins).map(event).collect();
-    Row { key: key.to_owned(), href: "/jobs/x".to_owned(), paused: false, events, gaps: Vec::new() }
+    Row { key: key.to_owned(), href: "/jobs/x".to_owned(), paused: false, events, gaps: Vec::new(), bands: Vec::new() }
 }
 
 fn timeline_rows() -> Vec<Row> {
@@ -266,6 +266,11 @@ fn timeline_rows() -> Vec<Row> {
             paused: false,
             events: Vec::new(),
             gaps: vec![hatch("02:10", "03:40", "single-run-sample · 90 slots without a run: coalesced")],
+            bands: vec![
+                band(What::Planned, "12:10", "18:00", 10_500, "30/min"),
+                band(What::Frozen, "18:00", "21:30", 6_300, "release weekend"),
+                band(What::Planned, "21:30", "21:31", 30, "30/min"),
+            ],
         },
     ]
 }
@@ -273,6 +278,11 @@ fn timeline_rows() -> Vec<Row> {
 fn hatch(from: &str, until: &str, title: &str) -> Hatch {
     let at = |time: &str| at(&format!("2026-11-15T{time}:00Z"));
     Hatch { from: at(from), until: at(until), title: title.to_owned() }
+}
+
+fn band(what: What, from: &str, until: &str, slots: u64, note: &str) -> Band {
+    let at = |time: &str| at(&format!("2026-11-15T{time}:00Z"));
+    Band { what, from: at(from), until: at(until), slots, note: note.to_owned() }
 }
 
 fn with_day<T>(rows: &[Row], look: impl Fn(&Timeline<'_>) -> T) -> T {
@@ -300,7 +310,8 @@ fn autumn() -> String {
     let (zone, from, to) = (paris(), at("2026-10-24T20:00:00Z"), at("2026-10-25T08:00:00Z"));
     let event = |index: i64| {
         let at = from + SignedDuration::from_mins(20 + index * 60);
-        Event { what: What::Run(RunStatus::Succeeded), at, until: Some(at + SignedDuration::from_mins(25)), href: None }
+        let until = Some(at + SignedDuration::from_mins(25));
+        Event { what: What::Run(RunStatus::Succeeded), at, until, href: None, runs: 1 }
     };
     let rows = [Row {
         key: "hourly".to_owned(),
@@ -308,6 +319,7 @@ fn autumn() -> String {
         paused: false,
         events: (0..12).map(event).collect(),
         gaps: Vec::new(),
+        bands: Vec::new(),
     }];
     let runs_of = |_: &Row, _: Timestamp, _: Timestamp| String::new();
     let (rows, runs_of) = (&rows, &runs_of);

@@ -31,7 +31,7 @@ impl Layer {
 
     const fn new(what: What) -> Layer {
         match what {
-            What::Planned => Layer::Planned,
+            What::Planned | What::Frozen => Layer::Planned,
             What::Missed | What::Paused | What::Run(RunStatus::Skipped) => Layer::Passed,
             What::Run(_) => Layer::Bars,
         }
@@ -50,12 +50,22 @@ pub(super) struct Bundle<'a> {
 impl Bundle<'_> {
     /// The runs in it by status.
     pub(super) fn runs(&self) -> Counts {
-        let status = |event: &&Event| if let What::Run(status) = event.what { Some(status) } else { None };
-        Counts::from_statuses(self.events.iter().filter_map(status))
+        let mut counts = Counts::default();
+        for event in &self.events {
+            if let What::Run(status) = event.what {
+                counts.add(status, event.runs);
+            }
+        }
+        counts
     }
 
-    pub(super) fn count(&self, what: What) -> usize {
-        self.events.iter().filter(|event| event.what == what).count()
+    pub(super) fn count(&self, what: What) -> u64 {
+        self.events.iter().filter(|event| event.what == what).map(|event| event.runs).sum()
+    }
+
+    /// Everything in it.
+    pub(super) fn total(&self) -> u64 {
+        self.events.iter().map(|event| event.runs).sum()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Hatched times: gaps in the rows of their jobs, and outages through all rows.
 
-use super::{HEAD, Hatch, LEFT, RIGHT, ROW, Timeline};
+use super::{HEAD, Hatch, LEFT, RIGHT, ROW, Timeline, What, band};
 use crate::chart::svg::{Mark, Markup, real};
 
 /// The least width, so that a short time can be seen.
@@ -16,7 +16,8 @@ fn shown<'a>(input: &'a Timeline<'_>, all: &'a [Hatch]) -> impl Iterator<Item = 
 /// Writes the pattern, if it is needed.
 pub(super) fn define(markup: &mut Markup, input: &Timeline<'_>) {
     let mut gaps = input.rows.iter().flat_map(|row| shown(input, &row.gaps));
-    if gaps.next().is_none() && shown(input, input.outages).next().is_none() {
+    let is_unused = gaps.next().is_none() && shown(input, input.outages).next().is_none();
+    if is_unused && band::shown(input, What::Frozen).next().is_none() {
         return;
     }
     markup.element("defs").inside(|markup| {
@@ -26,6 +27,11 @@ pub(super) fn define(markup: &mut Markup, input: &Timeline<'_>) {
             markup.element("rect").class("c-idle").attr("width", 2.0).attr("height", 6.0).empty();
         });
     });
+}
+
+/// The `fill` of a hatched shape.
+pub(super) fn fill(input: &Timeline<'_>) -> String {
+    format!("url(#{})", name(input))
 }
 
 fn name(input: &Timeline<'_>) -> String {
@@ -49,7 +55,7 @@ fn rect(markup: &mut Markup, input: &Timeline<'_>, hatch: &Hatch, (top, height):
     let left = input.x(hatch.from).clamp(LEFT, RIGHT - MIN_WIDTH);
     let width = (input.x(hatch.until).min(RIGHT) - left).max(MIN_WIDTH);
     markup.mark(Mark { title: &hatch.title, href: None, tab: false }, |markup| {
-        let rect = markup.element("rect").class(class).attr("fill", &format!("url(#{})", name(input)));
+        let rect = markup.element("rect").class(class).attr("fill", &fill(input));
         rect.attr("x", left).attr("y", top).attr("width", width).attr("height", height).empty();
     });
 }

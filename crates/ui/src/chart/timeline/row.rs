@@ -4,10 +4,12 @@ use super::bundle::{Bundle, Layer, bundled};
 use super::{DIAMOND, Event, HEAD, LEFT, RIGHT, ROW, Row, TRIANGLE, TWO_BARS, Timeline, What, length};
 use crate::chart::palette::Patterns;
 use crate::chart::svg::{Element, Mark, Markup, Rounded, real};
-use crate::chart::words::{period, shortened, stamp, took};
+use crate::chart::words::{counted, period, shortened, stamp, took};
 
 /// The height of a bar.
 const BAR: f64 = 12.0;
+/// The least height of a status in a bar of several.
+const MIN_SHARE: f64 = 2.0;
 /// Letters of a name that there is room for.
 const NAME: usize = 28;
 const PAUSED_NAME: usize = 20;
@@ -48,13 +50,13 @@ impl Line<'_> {
         let mut chips: Vec<(f64, f64)> = Vec::new();
         for (index, bundle) in self.bundles.iter().enumerate() {
             self.mark(markup, bundle);
-            if bundle.events.len() > 1 {
+            if bundle.total() > 1 {
                 let next = self.bundles.get(index + 1).filter(|next| next.layer == bundle.layer);
                 let place = self.chip_place(bundle, next.map_or(RIGHT, |next| next.left));
                 // Two numbers over each other are none.
                 let is_free = |(left, right): &(f64, f64)| chips.iter().all(|(from, to)| right <= from || left >= to);
                 if let Some((left, right)) = place.filter(is_free) {
-                    chip(markup, bundle.events.len(), (left, right), self.middle);
+                    chip(markup, bundle.total(), (left, right), self.middle);
                     chips.push((left, right));
                 }
             }
@@ -73,8 +75,10 @@ impl Line<'_> {
             Some(listed.as_str())
         };
         markup.mark(Mark { title: &title, href, tab: true }, |markup| match (bundle.layer, bundle.runs().worst()) {
-            (Layer::Bars, Some(worst)) => self.bar(self.patterns.fill(markup.element("rect"), worst), bundle),
-            (Layer::Bars | Layer::Planned, _) => self.bar(markup.element("rect").class("c-plan"), bundle),
+            (Layer::Bars, Some(_)) => self.shares(markup, bundle),
+            (Layer::Bars | Layer::Planned, _) => {
+                self.bar(markup.element("rect").class("c-plan"), bundle, (0.0, BAR));
+            }
             (Layer::Passed, _) => {
                 let (class, shape) = match (bundle.count(What::Missed), bundle.runs().total()) {
                     (1.., _) => ("c-missed", DIAMOND),
@@ -87,15 +91,30 @@ impl Line<'_> {
         });
     }
 
-    fn bar(&self, element: Element<'_>, bundle: &Bundle<'_>) {
-        let rect = element.attr("x", bundle.left).attr("y", self.middle - BAR / 2.0);
-        rect.attr("width", bundle.right - bundle.left).attr("height", BAR).attr("rx", 2.0).empty();
+    /// Each status has the share of the height that it has of the runs, but at least so much that it is seen: one failure
+    /// of thirty neither hides nor looks like thirty.
+    fn shares(&self, markup: &mut Markup, bundle: &Bundle<'_>) {
+        let counts = bundle.runs();
+        let present: Vec<_> = counts.present().collect();
+        let room = BAR - MIN_SHARE * real(present.len() as i64);
+        let mut top = 0.0;
+        for (status, count) in present {
+            let height = MIN_SHARE + room * real(count as i64) / real(counts.total() as i64);
+            self.bar(self.patterns.fill(markup.element("rect"), status), bundle, (top, height));
+            top += height;
+        }
+    }
+
+    /// A part of the height of a bar.
+    fn bar(&self, element: Element<'_>, bundle: &Bundle<'_>, (top, height): (f64, f64)) {
+        let rect = element.attr("x", bundle.left).attr("y", self.middle - BAR / 2.0 + top);
+        rect.attr("width", bundle.right - bundle.left).attr("height", height).attr("rx", 2.0).empty();
     }
 
     /// Returns the position of the count: inside the mark if it fits, or else beside it if there is room. Otherwise
     /// only the tooltip shows it.
     fn chip_place(&self, bundle: &Bundle<'_>, room: f64) -> Option<(f64, f64)> {
-        let width = 5.8 * real(bundle.events.len().to_string().len() as i64) + 5.0;
+        let width = 5.8 * real(bundle.total().to_string().len() as i64) + 5.0;
         let left = if bundle.right - bundle.left >= width && bundle.layer != Layer::Passed {
             f64::midpoint(bundle.left, bundle.right) - width / 2.0
         } else if bundle.right + width + 2.0 <= room {
@@ -108,7 +127,7 @@ impl Line<'_> {
     }
 }
 
-fn chip(markup: &mut Markup, count: usize, (left, right): (f64, f64), middle: f64) {
+fn chip(markup: &mut Markup, count: u64, (left, right): (f64, f64), middle: f64) {
     let pill = markup.element("rect").class("c-chip").attr("x", left).attr("y", middle - 5.0);
     pill.attr("width", right - left).attr("height", 10.0).attr("rx", 5.0).empty();
     let text = markup.element("text").class("c-count").attr("x", f64::midpoint(left, right));
@@ -126,13 +145,14 @@ fn title(input: &Timeline<'_>, row: &Row, bundle: &Bundle<'_>) -> String {
     if let [only] = bundle.events.as_slice() {
         let about = if only.what == What::Planned { "about " } else { "" };
         let took = length(only, input.now).map_or_else(String::new, |length| format!(" · {about}{}", took(length)));
-        return format!("{} · {} · {}{took}", row.key, stamp(only.at, input.zone), only.what.word());
+        let orgs = if only.runs > 1 { format!(" for {}", counted(only.runs, "org")) } else { String::new() };
+        return format!("{} · {} · {}{orgs}{took}", row.key, stamp(only.at, input.zone), only.what.word());
     }
     let mut parts = Vec::new();
     if bundle.runs().total() > 0 {
         parts.push(bundle.runs().in_words());
     }
-    for what in [What::Missed, What::Paused, What::Planned] {
+    for what in [What::Missed, What::Paused, What::Frozen, What::Planned] {
         match bundle.count(what) {
             0 => {}
             count => parts.push(format!("{count} {}", what.word())),

@@ -8,11 +8,18 @@ fn at(text: &str) -> Timestamp {
 
 fn event(what: What, from: &str, seconds: Option<i64>) -> Event {
     let until = seconds.map(|seconds| at(from) + SignedDuration::from_secs(seconds));
-    Event { what, at: at(from), until, href: Some(format!("/runs/{from}")) }
+    Event { what, at: at(from), until, href: Some(format!("/runs/{from}")), runs: 1 }
 }
 
 fn row(key: &str, events: Vec<Event>) -> Row {
-    Row { key: key.to_owned(), href: format!("/jobs/{key}"), paused: false, events, gaps: Vec::new() }
+    Row {
+        key: key.to_owned(),
+        href: format!("/jobs/{key}"),
+        paused: false,
+        events,
+        gaps: Vec::new(),
+        bands: Vec::new(),
+    }
 }
 
 /// A whole day in UTC, around noon.
@@ -34,7 +41,7 @@ fn minutely(what: impl Fn(i64) -> What, minutes: i64) -> Vec<Event> {
     let start = at("2026-11-15T00:00:00Z");
     let event = |minute: i64| {
         let at = start + SignedDuration::from_mins(minute);
-        Event { what: what(minute), at, until: Some(at + SignedDuration::from_secs(2)), href: None }
+        Event { what: what(minute), at, until: Some(at + SignedDuration::from_secs(2)), href: None, runs: 1 }
     };
     (0..minutes).map(event).collect()
 }
@@ -130,15 +137,15 @@ fn the_axis_follows_the_clocks_of_the_zone() {
 }
 
 #[test]
-fn the_lane_shows_how_much_runs_at_once() {
+fn the_lane_shows_how_many_runs_start() {
     let piece = |hour: i64, runs, predicted| {
         let start = at("2026-11-15T00:00:00Z") + SignedDuration::from_hours(hour);
         Load { from: start, to: start + SignedDuration::from_hours(1), runs, predicted }
     };
     let load = [piece(0, 2, false), piece(1, 2, false), piece(2, 0, false), piece(3, 8, true)];
     let drawn = with(&[row("a", Vec::new())], &load, timeline);
-    assert!(drawn.contains("<title>2026-11-15 00:00–02:00 · 2 runs at once</title>"), "{drawn}");
-    assert!(drawn.contains("8 runs at once expected</title><rect class=\"c-foreseen\""), "{drawn}");
+    assert!(drawn.contains("<title>2026-11-15 00:00–02:00 · 2 runs started in each hour</title>"), "{drawn}");
+    assert!(drawn.contains("8 runs planned</title><rect class=\"c-foreseen\""), "{drawn}");
     assert_eq!(drawn.matches("class=\"c-load\"").count(), 1);
     let idle = with(&[row("a", Vec::new())], &[piece(0, 0, false)], timeline);
     assert!(!idle.contains("c-load") && !idle.contains("NaN"), "{idle}");
@@ -206,7 +213,7 @@ fn no_number_lies_over_another() {
     let events = (0..60).map(|minute| {
         let at = start + SignedDuration::from_mins(minute);
         let what = if minute < 4 { What::Run(RunStatus::Succeeded) } else { What::Planned };
-        Event { what, at, until: Some(at + SignedDuration::from_secs(2)), href: None }
+        Event { what, at, until: Some(at + SignedDuration::from_secs(2)), href: None, runs: 1 }
     });
     let drawn = drawn(&[row("a", events.collect())]);
     let number = |text: &str, name: &str| -> f64 {

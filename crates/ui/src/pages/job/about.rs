@@ -2,11 +2,13 @@
 
 use everbell_core::Source;
 use everbell_core::cron::WarningCode;
+use everbell_core::freeze::Freeze;
 use everbell_wire as wire;
 
 use super::lives;
 use crate::badge;
 use crate::clock::{Clock, lasted};
+use crate::frozen::{Frozen, first_thawed};
 use crate::markup::{Markup, url_part};
 use crate::pages::action::Subject;
 use crate::pages::runs::row::failure_text;
@@ -22,6 +24,9 @@ pub(super) struct About {
     /// The org that `next` is for, of a job that fires for each.
     pub(super) next_org: Option<String>,
     pub(super) next: Option<(Markup, Markup)>,
+    /// The freeze that keeps it from firing then, and the first fire after it.
+    pub(super) next_frozen: Option<Frozen>,
+    pub(super) after_freeze: Option<(Markup, Markup)>,
     /// The first fire after a pause that ends.
     pub(super) after_pause: Option<(Markup, Markup)>,
     pub(super) moved_from: Option<Markup>,
@@ -63,7 +68,7 @@ pub(super) struct PauseLine {
 }
 
 impl About {
-    pub(super) fn new(subject: &Subject, clock: &Clock) -> About {
+    pub(super) fn new(subject: &Subject, clock: &Clock, freezes: &[Freeze]) -> About {
         let (job, zone) = (&subject.row.job, Some(&subject.zone));
         let (definition, state, timer) = (&*job.definition, &job.state, subject.row.timer.as_ref());
         let schedule = wire::job::Schedule::from(definition);
@@ -85,6 +90,12 @@ impl About {
             },
             next_org: subject.row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next: subject.row.next_run_at().map(|at| (clock.day(at, zone), clock.away(at))),
+            next_frozen: subject.row.next_run_at().and_then(|at| Frozen::at(freezes, definition, at, clock)),
+            after_freeze: subject
+                .spec()
+                .and(subject.row.next_run_at())
+                .and_then(|at| first_thawed(freezes, definition, at).filter(|thawed| *thawed != at))
+                .map(|at| (clock.day(at, zone), clock.away(at))),
             after_pause: state.pause.as_ref().and_then(|pause| pause.until).and_then(|until| {
                 let at = subject.spec()?.next_after(until.max(clock.now))?;
                 Some((clock.day(at, zone), clock.away(at)))

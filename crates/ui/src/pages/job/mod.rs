@@ -24,7 +24,7 @@ use self::versions::Version;
 use super::action::Subject;
 use super::runs::row::{Hosts, Row};
 use crate::audit_line::AuditLine;
-use crate::markup::Markup;
+use crate::frozen::Frozen;
 use crate::pretty::pretty;
 use crate::snippets::Snippets;
 use crate::{Frame, Section, UiRequest, UiResponse};
@@ -54,7 +54,7 @@ struct JobPage {
     /// The target of an active job, if no live instance serves it.
     unserved: Option<String>,
     /// The end and the reason of the freeze that keeps an active job from firing.
-    frozen: Option<(Markup, String)>,
+    frozen: Option<Frozen>,
     /// Its open problems: kind and reason.
     problems: Vec<(&'static str, String)>,
     history: Option<HistoryCharts>,
@@ -98,7 +98,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = request.jobs();
     let freezes = request.app.bell.freezes();
-    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, frozen, active, chain) = tokio::join!(
+    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, freezes, active, chain) = tokio::join!(
         request.frame(Section::Jobs, subject.key.clone()),
         request.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
@@ -108,22 +108,23 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         history::HistoryData::load(&request, &subject),
         recent(&request, &subject),
         problems(&request, &subject),
-        freezes.in_force_for(subject.definition()),
+        freezes.list(),
         backfills::active(&request, &subject),
         Chain::load(&request, &subject),
     );
-    let (versions, fires) = (versions?, subject.status() == JobStatus::Active);
+    let (versions, freezes, fires) = (versions?, freezes?, subject.status() == JobStatus::Active);
+    let frozen = Frozen::at(&freezes, subject.definition(), request.now, &clock);
     let page = JobPage {
-        about: About::new(&subject, &clock),
+        about: About::new(&subject, &clock, &freezes),
         unserved: (fires && !served?).then(|| subject.definition().target.to_string()),
-        frozen: frozen?.filter(|_| fires).map(|freeze| (clock.at(freeze.ends_at, None), freeze.reason)),
+        frozen: frozen.filter(|_| fires),
         problems: problems?,
         history: history?.map(|data| data.draw(&subject, &clock)),
         recent: recent?.iter().map(|(run, zone)| Row::new(run, &clock, zone.as_ref(), &Hosts::default())).collect(),
         backfills: active,
         chain: chain?,
         shows_utc: clock.zone(Some(&subject.zone)).name() != "UTC",
-        upcoming: upcoming::fires(&subject, &clock, count as usize),
+        upcoming: upcoming::fires(&subject, &clock, &freezes, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),
         versions: Version::all(&versions, &clock),
         gaps: gaps?.map(|gaps| gaps.iter().map(|gap| GapLine::new(gap, &clock, &subject.zone)).collect()),

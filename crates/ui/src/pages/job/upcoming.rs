@@ -1,9 +1,11 @@
 //! The fires to come, with what is special about each.
 
 use everbell::JobStatus;
+use everbell_core::freeze::Freeze;
 use everbell_wire::preview::note;
 
 use crate::clock::Clock;
+use crate::frozen::Frozen;
 use crate::markup::Markup;
 use crate::pages::action::Subject;
 
@@ -14,10 +16,13 @@ pub(super) struct UpcomingFire {
     pub(super) utc: String,
     pub(super) away: Markup,
     pub(super) note: Option<String>,
+    /// The freeze that keeps it from happening.
+    pub(super) frozen: Option<Frozen>,
 }
 
 /// The next fires: what the timer says first, then what the schedule says. A paused job fires when it is resumed.
-pub(super) fn fires(subject: &Subject, clock: &Clock, count: usize) -> Vec<UpcomingFire> {
+/// A slot that a freeze will turn into a gap is listed, and marked.
+pub(super) fn fires(subject: &Subject, clock: &Clock, freezes: &[Freeze], count: usize) -> Vec<UpcomingFire> {
     let (job, timer) = (&subject.row.job, subject.row.timer.as_ref());
     let Some(spec) = subject.spec() else { return Vec::new() };
     if job.state.status == JobStatus::Retired || job.state.error.is_some() {
@@ -40,6 +45,7 @@ pub(super) fn fires(subject: &Subject, clock: &Clock, count: usize) -> Vec<Upcom
         utc: at.strftime("%Y-%m-%d %H:%M:%S").to_string(),
         away: clock.away(at),
         note,
+        frozen: Frozen::at(freezes, &job.definition, at, clock),
     };
     let head = first.filter(|_| until.is_none()).map(|at| match moved {
         Some(from) => {

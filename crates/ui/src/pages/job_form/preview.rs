@@ -21,6 +21,7 @@ use super::suggestions::UpcomingJobs;
 use crate::badge;
 use crate::choices::Face;
 use crate::clock::Clock;
+use crate::frozen::Frozen;
 use crate::markup::Markup;
 use crate::pages::action::Subject;
 use crate::pages::overview::attention::{MIN_SAMPLED_RUNS, Usual};
@@ -88,6 +89,8 @@ pub(crate) struct FireRow {
     pub(crate) utc: Markup,
     pub(crate) away: Markup,
     pub(crate) note: Option<String>,
+    /// The freeze that keeps the job from firing then.
+    pub(crate) frozen: Option<Frozen>,
 }
 
 /// The changes of the next version.
@@ -146,7 +149,13 @@ impl Preview {
             preview.taken = vec![format!("key {}", entry.key), format!("command {}", entry.command)];
         }
         if let Some(spec) = &spec {
-            preview.foresee(spec, &request.clock());
+            let freezes = request.app.bell.freezes().list().await?;
+            // A form with errors has the labels of its job, if that exists, and else none.
+            let own = definition(form, request.now).or_else(|| subject.map(|subject| subject.definition().clone()));
+            let own = own.or_else(|| timing_definition(members, request.now));
+            preview.foresee(spec, &request.clock(), |at| {
+                own.as_ref().and_then(|own| Frozen::in_zone(&freezes, own, at, &request.clock(), Some(spec.zone())))
+            });
             let next = spec.next_after(request.now);
             let key = members.get("jobKey").and_then(Value::as_str).unwrap_or_default();
             preview.together = next.and_then(|next| upcoming.together(next, key)).filter(|others| *others > 0);
@@ -188,7 +197,7 @@ impl Preview {
     }
 
     /// Adds the next runs and the effect of daylight saving time.
-    fn foresee(&mut self, spec: &Spec, clock: &Clock) {
+    fn foresee(&mut self, spec: &Spec, clock: &Clock, frozen: impl Fn(Timestamp) -> Option<Frozen>) {
         let zone = spec.zone();
         let (local, utc) =
             (Clock { face: Face::Schedule, ..clock.clone() }, Clock { face: Face::Utc, ..clock.clone() });
@@ -198,6 +207,7 @@ impl Preview {
             utc: utc.at(at, None),
             away: clock.away(at),
             note: note(spec, at),
+            frozen: frozen(at),
         };
         self.zone = Some(zone.name());
         self.fires = spec.slots_after(clock.now).take(MAX_LISTED_FIRES).map(row).collect();
@@ -254,6 +264,11 @@ fn definition(form: &RequestBody, now: Timestamp) -> Option<Definition> {
 
 /// Returns the schedule of a form, regardless of errors in other fields.
 fn timing(members: &Map<String, Value>, now: Timestamp) -> Option<Spec> {
+    timing_definition(members, now)?.spec.ok()
+}
+
+/// Returns a definition that has nothing of a form but its schedule.
+fn timing_definition(members: &Map<String, Value>, now: Timestamp) -> Option<Definition> {
     let mut body = json!({ "jobKey": "preview", "target": "preview" });
     for name in ["scheduleType", "cronExpression", "runAt", "timezone", "startAt", "endAt"] {
         if let Some(value) = members.get(name) {
@@ -268,7 +283,7 @@ fn timing(members: &Map<String, Value>, now: Timestamp) -> Option<Spec> {
     if read.faults.iter().any(is_timed) {
         return None;
     }
-    declared(&read.draft, now).ok()?.spec.ok()
+    declared(&read.draft, now).ok()
 }
 
 /// Returns the schedule on the days that the calendars of the form allow. Unknown names are refused when the form is sent.

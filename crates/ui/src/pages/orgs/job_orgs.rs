@@ -3,6 +3,7 @@
 use askama::Template;
 use everbell::core::org::{OrgTask, OrgUpdate};
 use everbell::core::store::JobOrg;
+use everbell_core::freeze::Freeze;
 use everbell_core::{Job, Scope, Zone};
 
 use super::org_job_status::OrgJobStatus;
@@ -59,7 +60,7 @@ pub(super) struct OrgUpdateLine {
 }
 
 impl Row {
-    fn new(job: &Job, row: &JobOrg, clock: &Clock) -> Row {
+    fn new(job: &Job, row: &JobOrg, freezes: &[Freeze], clock: &Clock) -> Row {
         let org = &row.org;
         let zone = Zone::get(&org.place.timezone).ok();
         Row {
@@ -68,7 +69,7 @@ impl Row {
             called: called(org),
             timezone: org.place.timezone.clone(),
             now: zone.map(|zone| local_now(clock, &zone)),
-            status: OrgJobStatus::for_job(job, row, clock),
+            status: OrgJobStatus::for_job(job, row, freezes, clock),
         }
     }
 
@@ -118,8 +119,8 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         let (filter, page_request) = (org_jobs::filter(&form), page::from_query(&api_request)?);
         let (page, org_updates) =
             tokio::join!(orgs.of_job(job.definition.id, &filter, &page_request), orgs.org_updates());
-        let page = page?;
-        shown.rows = page.items.iter().map(|row| Row::new(job, row, &clock)).collect();
+        let (page, freezes) = (page?, request.app.bell.freezes().list().await?);
+        shown.rows = page.items.iter().map(|row| Row::new(job, row, &freezes, &clock)).collect();
         let own = |org_update: &&OrgUpdate| org_update.job_key == job.definition.key;
         shown.org_updates =
             org_updates?.iter().filter(own).map(|org_update| OrgUpdateLine::new(org_update, &clock)).collect();

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use everbell::core::store::OrgJob;
+use everbell_core::freeze::Freeze;
 use everbell_core::store::PageRequest;
 use jiff::Timestamp;
 
@@ -48,15 +49,16 @@ struct Row {
 }
 
 impl Row {
-    fn new(subject: &OrgSubject, row: &OrgJob, clock: &Clock) -> Row {
+    fn new(subject: &OrgSubject, row: &OrgJob, freezes: &[Freeze], clock: &Clock) -> Row {
         let key = row.job.definition.key.to_string();
-        Row { part: url_part(&key), key, status: OrgJobStatus::for_org(&subject.org, row, clock) }
+        Row { part: url_part(&key), key, status: OrgJobStatus::for_org(&subject.org, row, freezes, clock) }
     }
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let subject = OrgSubject::load(&request).await?;
     let (clock, orgs) = (request.clock(), request.orgs());
+    let freezes = request.app.bell.freezes().list().await?;
     let (frame, jobs, audit) = tokio::join!(
         request.frame(Section::Orgs, subject.called.clone()),
         orgs.jobs_of(&subject.org.id),
@@ -72,7 +74,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         created: at(subject.org.created_at),
         updated: (at(subject.org.updated_at), clock.away(subject.org.updated_at)),
         settings: pretty(subject.org.settings.as_str()),
-        jobs: jobs?.iter().map(|row| Row::new(&subject, row, &clock)).collect(),
+        jobs: jobs?.iter().map(|row| Row::new(&subject, row, &freezes, &clock)).collect(),
         audit: audit?,
         runs: request.may_read_runs(),
         no_act: request.barred(Role::Operator),

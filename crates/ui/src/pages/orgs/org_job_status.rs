@@ -3,6 +3,7 @@
 use everbell::Org;
 use everbell::core::org::{Off, Override};
 use everbell::core::store::{JobOrg, OrgJob};
+use everbell_core::freeze::Freeze;
 use everbell_core::{Job, Timer, Zone};
 use everbell_wire as wire;
 use everbell_wire::org_job::Standing;
@@ -12,6 +13,7 @@ use jiff::civil::Date;
 use super::{local, utc};
 use crate::badge::icon;
 use crate::clock::Clock;
+use crate::frozen::Frozen;
 use crate::markup::Markup;
 
 /// The status of a job for an org.
@@ -37,6 +39,8 @@ pub(super) struct Next {
     pub(super) away: Markup,
     /// The original time, if the run was moved.
     pub(super) moved_from: Option<Markup>,
+    /// The freeze that keeps the job from firing then.
+    pub(super) frozen: Option<Frozen>,
 }
 
 /// The override of the org.
@@ -49,15 +53,15 @@ pub(super) struct OverrideLine {
 
 impl OrgJobStatus {
     /// The status for a row in the list of an org.
-    pub(super) fn for_org(org: &Org, row: &OrgJob, clock: &Clock) -> OrgJobStatus {
+    pub(super) fn for_org(org: &Org, row: &OrgJob, freezes: &[Freeze], clock: &Clock) -> OrgJobStatus {
         let document = wire::OrgJob::from_org(org, row);
-        OrgJobStatus::new(document, (&row.job, org), row.override_.as_ref(), row.timer.as_ref(), clock)
+        OrgJobStatus::new(document, (&row.job, org), row.override_.as_ref(), row.timer.as_ref(), (freezes, clock))
     }
 
     /// The status for a row in the list of a job.
-    pub(super) fn for_job(job: &Job, row: &JobOrg, clock: &Clock) -> OrgJobStatus {
+    pub(super) fn for_job(job: &Job, row: &JobOrg, freezes: &[Freeze], clock: &Clock) -> OrgJobStatus {
         let document = wire::OrgJob::from_job(job, row);
-        OrgJobStatus::new(document, (job, &row.org), row.override_.as_ref(), row.timer.as_ref(), clock)
+        OrgJobStatus::new(document, (job, &row.org), row.override_.as_ref(), row.timer.as_ref(), (freezes, clock))
     }
 
     fn new(
@@ -65,7 +69,7 @@ impl OrgJobStatus {
         (job, org): (&Job, &Org),
         override_: Option<&Override>,
         timer: Option<&Timer>,
-        clock: &Clock,
+        (freezes, clock): (&[Freeze], &Clock),
     ) -> OrgJobStatus {
         let zone = Zone::get(&org.place.timezone).ok();
         let armed = timer.filter(|_| document.standing == Standing::Eligible);
@@ -85,6 +89,7 @@ impl OrgJobStatus {
                 moved_from: armed
                     .and_then(|timer| timer.rescheduled_from)
                     .map(|slot| local(clock, slot, zone.as_ref())),
+                frozen: Frozen::in_zone(freezes, &job.definition, at, clock, zone.as_ref()),
             }),
             today: today(date(clock.now), last, next.and_then(date)),
             last: last.filter(|last| Some(*last) != date(clock.now)).map(|last| last.to_string()),

@@ -26,6 +26,7 @@ use self::start_here::StartHere;
 use crate::chart::{Gauge, gauge};
 use crate::clock::Clock;
 use crate::frame::Stuck;
+use crate::frozen::Frozen;
 use crate::markup::{Markup, url_part};
 use crate::pages::runs::row::brief_failure;
 use crate::{Frame, Section, UiRequest, UiResponse};
@@ -137,6 +138,8 @@ struct Coming {
     at: String,
     away: Markup,
     text: String,
+    /// The freeze that keeps it from happening.
+    frozen: Option<Frozen>,
 }
 
 struct Running {
@@ -171,7 +174,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
         day: history.map(|history| charts::day(&history.buckets, &clock)),
         others: others.iter().map(|group| other_line(group, &clock, &from)).collect(),
-        coming: read.next.iter().filter_map(|row| coming(row, &clock)).collect(),
+        coming: read.next.iter().filter_map(|row| coming(row, &freezes, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
         more_running: if history.is_some_and(History::has_more_running) {
             running_now.saturating_sub(listed).max(1)
@@ -322,7 +325,7 @@ fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<Problem
     })
 }
 
-fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
+fn coming(row: &JobRow, freezes: &[Freeze], clock: &Clock) -> Option<Coming> {
     let at = row.next_run_at()?;
     let definition = &row.job.definition;
     let zone = definition.spec.as_ref().ok().map(|spec| spec.zone().clone());
@@ -338,6 +341,7 @@ fn coming(row: &JobRow, clock: &Clock) -> Option<Coming> {
         at: clock.words(at, zone.as_ref()),
         away: clock.away(at),
         text,
+        frozen: Frozen::at(freezes, definition, at, clock),
     })
 }
 

@@ -2,33 +2,46 @@
 
 use std::collections::HashMap;
 
+use everbell::client::freeze_at;
 use everbell::{JobRow, JobStatus};
+use everbell_core::freeze::Freeze;
 use everbell_core::outage::{Absence, Outage};
-use everbell_core::store::{RecentRuns, RunSummary};
-use everbell_core::{Gap, GapReason, JobId, RunStatus, Scope, Spec};
+use everbell_core::store::{OrgFires, RecentRuns, RunSummary};
+use everbell_core::{Gap, GapReason, JobId, RunStatus, Scope};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Window;
-use crate::chart::{Event, Hatch, Load, Row, What, counted, period};
+use super::ahead::{Ahead, own_spec};
+use crate::chart::{Band, Event, Hatch, Load, Row, What, counted, period};
 use crate::markup::url_part;
 use crate::pages::overview::attention::Usual;
 
-/// The most slots of a job that are still to come, and the most of one gap.
-const MAX_PLANNED_SLOTS: usize = 300;
+/// The most slots of a job that are drawn one by one, and the most of one gap.
+const MAX_PLANNED_SLOTS: u64 = 300;
 const MAX_SLOTS_PER_GAP: usize = 100;
-/// Pieces of the lane.
-const LOAD_PIECES: i64 = 96;
+/// Into how many parts a time is cut to find the hours in which a job fires.
+const BAND_PARTS: i64 = 96;
+/// How many minutes a piece of the load may have, and how many pieces there are at the most.
+const LOAD_STEPS: [i64; 5] = [1, 5, 10, 30, 60];
+const MAX_LOAD_PIECES: i64 = 365;
 
-/// Rows, how many of them had more runs than were read, and how many have more fires to come than are drawn.
+/// Rows, and how many of them had more runs than were read.
 pub(super) struct Drawn {
     pub(super) rows: Vec<Row>,
     pub(super) cut: usize,
-    pub(super) frequent: usize,
-    /// The number of per-org jobs, which have no planned runs here.
+    /// The number of per-org jobs, of which only the next run of each org is known.
     pub(super) for_each: usize,
 }
 
-pub(super) fn rows(jobs: &[JobRow], summaries: &[RunSummary], gaps: &[(JobId, Gap)], window: &Window) -> Drawn {
+/// The input of fires to come.
+pub(super) struct Coming<'a> {
+    pub(super) freezes: &'a [Freeze],
+    /// The next fire of each org, of jobs that fire for each.
+    pub(super) orgs: &'a [OrgFires],
+    pub(super) window: &'a Window,
+}
+
+pub(super) fn rows(jobs: &[JobRow], summaries: &[RunSummary], gaps: &[(JobId, Gap)], input: &Coming<'_>) -> Drawn {
     let mut of_job: HashMap<&str, Vec<&RunSummary>> = HashMap::new();
     for summary in summaries {
         of_job.entry(summary.job_key.as_str()).or_default().push(summary);
@@ -37,34 +50,35 @@ pub(super) fn rows(jobs: &[JobRow], summaries: &[RunSummary], gaps: &[(JobId, Ga
     let cut = of_job.values().filter(|runs| runs.len() >= most).count();
     let rows = jobs.iter().map(|job| {
         let runs = of_job.get(job.job.definition.key.as_str()).map_or(&[][..], Vec::as_slice);
-        row(job, runs, gaps, window)
+        row(job, runs, gaps, input)
     });
     let rows: Vec<Row> = rows.collect();
-    let planned =
-        |row: &&Row| row.events.iter().filter(|event| event.what == What::Planned).count() >= MAX_PLANNED_SLOTS;
-    let frequent = rows.iter().filter(planned).count();
     let for_each = jobs.iter().filter(|job| job.job.definition.scope == Scope::PerOrg).count();
-    Drawn { rows, cut, frequent, for_each }
+    Drawn { rows, cut, for_each }
 }
 
-fn row(job: &JobRow, runs: &[&RunSummary], gaps: &[(JobId, Gap)], window: &Window) -> Row {
-    let definition = &job.job.definition;
+fn row(job: &JobRow, runs: &[&RunSummary], gaps: &[(JobId, Gap)], input: &Coming<'_>) -> Row {
+    let (definition, window) = (&job.job.definition, input.window);
     let usual = Usual::from_runs(runs.iter().copied()).and_then(|usual| SignedDuration::try_from(usual.half).ok());
     let past = runs.iter().map(|run| Event {
         what: What::Run(run.status),
         at: run.started_at.unwrap_or(run.scheduled_at),
         until: run.finished_at,
         href: Some(format!("/runs/{}", run.id)),
+        runs: 1,
     });
     let own = gaps.iter().filter(|(id, gap)| *id == definition.id && gap.reason != GapReason::Coalesced);
     let missed = own.flat_map(|(_, gap)| missed(job, gap, window));
-    Row {
+    let mut row = Row {
         key: definition.key.to_string(),
         href: format!("/jobs/{}", url_part(definition.key.as_str())),
         paused: job.job.state.status == JobStatus::Paused,
-        events: past.chain(missed).chain(coming(job, usual, window)).collect(),
+        events: past.chain(missed).collect(),
         gaps: gaps.iter().filter(|(id, _)| *id == definition.id).map(|(_, gap)| hatch(job, gap, window)).collect(),
-    }
+        bands: Vec::new(),
+    };
+    coming(&mut row, job, usual, input);
+    row
 }
 
 /// A gap as a hatched time, with what there is to say about it.
@@ -89,7 +103,7 @@ pub(super) fn outages(outages: &[Outage], window: &Window) -> Vec<Hatch> {
 /// The slots of a gap that are in the window.
 fn missed(job: &JobRow, gap: &Gap, window: &Window) -> Vec<Event> {
     let what = if gap.reason == GapReason::Paused { What::Paused } else { What::Missed };
-    let event = |at| Event { what, at, until: None, href: None };
+    let event = |at| Event { what, at, until: None, href: None, runs: 1 };
     let first = gap.first_slot_at.max(window.from);
     let Some(spec) = own_spec(job) else { return vec![event(first)] };
     let before = first.checked_sub(SignedDuration::from_secs(1)).unwrap_or(first);
@@ -97,93 +111,117 @@ fn missed(job: &JobRow, gap: &Gap, window: &Window) -> Vec<Event> {
     spec.slots_after(before).take_while(|at| *at <= last).take(MAX_SLOTS_PER_GAP).map(event).collect()
 }
 
-/// The schedule of a job, unless it fires for each org: in whose zone that is, its own does not tell.
-fn own_spec(job: &JobRow) -> Option<&Spec> {
-    let definition = &job.job.definition;
-    definition.spec.as_ref().ok().filter(|_| definition.scope == Scope::Global)
-}
-
-/// The fires that are still to come: what the timer says first, then what the schedule says.
-fn coming(job: &JobRow, usual: Option<SignedDuration>, window: &Window) -> Vec<Event> {
-    let (Some(spec), state) = (own_spec(job), &job.job.state) else { return Vec::new() };
-    let begin = match &state.pause {
-        Some(pause) => match pause.until {
-            Some(until) => until,
-            None => return Vec::new(),
-        },
-        None => window.now,
-    };
-    let timer = job.timer.as_ref();
-    let armed = timer.and_then(|timer| timer.next_run_at).filter(|_| state.pause.is_none());
-    let moved = timer.and_then(|timer| timer.rescheduled_from);
-    // A fire that was moved takes the slots with it that it passes.
-    let after = armed.map_or(begin, |armed| moved.map_or(armed, |slot| slot.max(armed)).max(window.now));
-    let rest = spec.slots_after(after).skip_while(|at| *at < window.from).take_while(|at| *at < window.to);
-    let head = armed.filter(|at| (window.from..window.to).contains(at));
-    let event = |at: Timestamp| Event {
+/// Adds the fires that are still to come: one by one, or as bands if they are too many.
+fn coming(row: &mut Row, job: &JobRow, usual: Option<SignedDuration>, input: &Coming<'_>) {
+    let (window, from) = (input.window, input.window.from.max(input.window.now));
+    let planned = |at: Timestamp, runs: u64| Event {
         what: What::Planned,
         at,
         until: usual.and_then(|usual| at.checked_add(usual).ok()),
         href: None,
+        runs,
     };
-    head.into_iter().chain(rest).take(MAX_PLANNED_SLOTS).map(event).collect()
-}
-
-/// How many runs there are at once at the most, piece by piece.
-pub(super) fn load(rows: &[Row], window: &Window) -> Vec<Load> {
-    let (begin, whole) = (window.from.as_millisecond(), window.to.as_millisecond() - window.from.as_millisecond());
-    let at = |piece: i64| Timestamp::from_millisecond(begin + whole * piece / LOAD_PIECES).unwrap_or(window.to);
-    let mut steps: Vec<(Timestamp, i64)> =
-        rows.iter().flat_map(|row| &row.events).flat_map(|event| steps(event, window)).collect();
-    // What ends makes room for what begins in the same moment.
-    steps.sort_unstable();
-    let (mut steps, mut going) = (steps.into_iter().peekable(), 0_i64);
-    let pieces = (0..LOAD_PIECES).map(|piece| {
-        let (from, to) = (at(piece), at(piece + 1));
-        let mut most = going;
-        while let Some((_, step)) = steps.next_if(|(when, _)| *when < to) {
-            going += step;
-            most = most.max(going);
+    for fires in input.orgs.iter().filter(|fires| fires.job == job.job.definition.id) {
+        match freeze_at(input.freezes, &job.job.definition, fires.at) {
+            None => row.events.push(planned(fires.at, fires.orgs)),
+            Some(freeze) => row.bands.push(Band {
+                what: What::Frozen,
+                from: fires.at,
+                until: fires.at,
+                slots: fires.orgs,
+                note: freeze.reason.clone(),
+            }),
         }
-        Load { from, to, runs: u64::try_from(most).unwrap_or(0), predicted: from >= window.now }
+    }
+    let Some(ahead) = Ahead::new(job, input.freezes, window.now) else { return };
+    if ahead.count(from, window.to) > MAX_PLANNED_SLOTS {
+        row.bands.extend(dense(&ahead, from, window.to));
+    } else {
+        row.events.extend(ahead.fires(from, window.to).map(|at| planned(at, 1)));
+    }
+    let reason = |at: Timestamp| {
+        let covers = |freeze: &&Freeze| freeze.span().is_some_and(|span| span.contains(at));
+        let freeze = input.freezes.iter().filter(covers).find(|freeze| freeze.applies_to(&job.job.definition));
+        freeze.map_or_else(String::new, |freeze| freeze.reason.clone())
+    };
+    let frozen = ahead.frozen_slots(from, window.to).into_iter().map(|(span, slots)| Band {
+        what: What::Frozen,
+        from: span.from,
+        until: span.until,
+        slots,
+        note: reason(span.from),
     });
-    pieces.collect()
+    row.bands.extend(frozen);
+    row.bands.sort_by_key(|band| band.from);
 }
 
-/// Where an event begins and ends to count.
-fn steps(event: &Event, window: &Window) -> Vec<(Timestamp, i64)> {
-    let end = match event.what {
-        What::Run(RunStatus::Skipped | RunStatus::Pending) | What::Missed | What::Paused => return Vec::new(),
-        What::Run(RunStatus::Running) => window.now,
-        What::Run(_) | What::Planned => event.until.unwrap_or(event.at),
-    };
-    // What took no time was there all the same.
-    let end = end.max(event.at.checked_add(SignedDuration::from_millis(1)).unwrap_or(event.at));
-    vec![(event.at, 1), (end, -1)]
+/// The times in which a job fires all the time, each as a band with its rate. Hours without slots are left out.
+fn dense(ahead: &Ahead<'_>, from: Timestamp, to: Timestamp) -> Vec<Band> {
+    let mut bands: Vec<Band> = Vec::new();
+    for (begin, end) in ahead.thawed(from, to) {
+        let whole = end.as_millisecond() - begin.as_millisecond();
+        let share = whole as i128 * BAND_PARTS as i128 / (to.as_millisecond() - from.as_millisecond()).max(1) as i128;
+        let parts = i64::try_from(share).unwrap_or(1).max(1);
+        let bound = |part: i64| match part {
+            0 => begin,
+            part if part == parts => end,
+            part => Timestamp::from_millisecond(begin.as_millisecond() + whole * part / parts).unwrap_or(end),
+        };
+        for part in 0..parts {
+            let (from, until) = (bound(part), bound(part + 1));
+            match (ahead.count(from, until), bands.last_mut()) {
+                (0, _) => {}
+                (slots, Some(last)) if last.until == from => (last.until, last.slots) = (until, last.slots + slots),
+                (slots, _) => bands.push(Band { what: What::Planned, from, until, slots, note: String::new() }),
+            }
+        }
+    }
+    bands.iter_mut().for_each(|band| band.note = rate(band.slots, band.from, band.until));
+    bands
+}
+
+/// `30/min`, `14/h`; rounded.
+fn rate(slots: u64, from: Timestamp, until: Timestamp) -> String {
+    let millis = u64::try_from(until.as_millisecond() - from.as_millisecond()).unwrap_or(1).max(1);
+    let per = |unit: u64| (u128::from(slots) * u128::from(unit) + u128::from(millis) / 2) / u128::from(millis);
+    if per(60_000) >= 2 { format!("{}/min", per(60_000)) } else { format!("{}/h", per(3_600_000)) }
+}
+
+/// The bounds of the pieces of the load: whole minutes, or several.
+pub(super) fn bounds(window: &Window) -> Vec<Timestamp> {
+    let minutes = (window.to.as_second() - window.from.as_second()) / 60;
+    let step = LOAD_STEPS.into_iter().find(|step| minutes / step < MAX_LOAD_PIECES).unwrap_or(60) * 60;
+    let first = (window.from.as_second().div_euclid(step) + 1) * step;
+    let inner = (0..).map(|piece| first + piece * step).take_while(|second| *second < window.to.as_second());
+    let inner = inner.filter_map(|second| Timestamp::from_second(second).ok());
+    std::iter::once(window.from).chain(inner).chain([window.to]).collect()
+}
+
+/// How many runs of these rows started in each piece before now.
+pub(super) fn started(rows: &[Row], bounds: &[Timestamp]) -> Vec<u64> {
+    let mut starts = vec![0; bounds.len().saturating_sub(1)];
+    for event in rows.iter().flat_map(|row| &row.events) {
+        let ran = matches!(event.what, What::Run(status) if status != RunStatus::Skipped);
+        let piece = bounds.partition_point(|bound| *bound <= event.at).checked_sub(1);
+        if let Some(start) = piece.filter(|_| ran).and_then(|piece| starts.get_mut(piece)) {
+            *start += event.runs;
+        }
+    }
+    starts
+}
+
+/// The load: how many runs started before now, and how many are to come. The piece that holds now is split there.
+pub(super) fn load(bounds: &[Timestamp], started: &[u64], planned: &[u64], now: Timestamp) -> Vec<Load> {
+    let pieces = bounds.windows(2).zip(started.iter().zip(planned));
+    let load = pieces.flat_map(|(piece, (started, planned))| {
+        let middle = now.clamp(piece[0], piece[1]);
+        [
+            Load { from: piece[0], to: middle, runs: *started, predicted: false },
+            Load { from: middle, to: piece[1], runs: *planned, predicted: true },
+        ]
+    });
+    load.filter(|load| load.from < load.to).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use everbell_core::Zone;
-
-    use super::*;
-
-    fn at(minute: i64) -> Timestamp {
-        Timestamp::from_second(minute * 60).unwrap()
-    }
-
-    fn run(from: i64, to: i64) -> Event {
-        Event { what: What::Run(RunStatus::Succeeded), at: at(from), until: Some(at(to)), href: None }
-    }
-
-    #[test]
-    fn only_what_runs_at_the_same_time_counts_together() {
-        let window = Window { from: at(0), to: at(LOAD_PIECES), now: at(50), zone: Zone::utc() };
-        let events = vec![run(0, 10), run(10, 20), run(15, 30), Event { what: What::Missed, ..run(15, 16) }];
-        let row = Row { key: "a".to_owned(), href: String::new(), paused: false, events, gaps: Vec::new() };
-        let load = load(&[row], &window);
-        let runs = |minute: usize| load[minute].runs;
-        assert_eq!((runs(5), runs(10), runs(16), runs(25), runs(40)), (1, 1, 2, 1, 0));
-        assert!(!load[49].predicted && load[50].predicted);
-    }
-}
+mod tests;

@@ -1,15 +1,23 @@
-//! The timeline: past, active and planned runs with one row per job, missed slots, and the number of concurrent runs.
+//! The timeline: past, active and planned runs with one row per job, missed slots, and how many runs start when.
 
+mod ahead;
 mod events;
+mod forecast;
+pub(crate) mod herd;
+pub(crate) mod month;
 
 use askama::Template;
 use everbell::{JobRow, JobStatus};
 use everbell_core::outage::Outage;
-use everbell_core::store::{GapFilter, JobSort, PageRequest, RecentRuns, RunSummary};
-use everbell_core::{Gap, JobId, Zone};
+use everbell_core::store::{
+    Bucket, GapFilter, JobFilter, JobSort, MAX_ORG_FIRES, OrgFires, PageRequest, RecentRuns, RunHistogram, RunSummary,
+};
+use everbell_core::{Gap, JobId, RunStatus, Zone};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::chart::{self, Timeline};
+use self::events::Coming;
+use self::forecast::{Forecast, Herd};
+use crate::chart::{self, Timeline, counted};
 use crate::markup::{Markup, url_part};
 use crate::{Frame, Links, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
@@ -29,6 +37,7 @@ pub(crate) const QUERY: &[Field] = &[
     optional("around", Kind::Time, "The middle; now if absent."),
     optional("q", TEXT, "Key, target or description contains this, in any case."),
     optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
+    optional("empty", Kind::Flag, "Also jobs without runs in this time. Default: false."),
     CURSOR,
 ];
 
@@ -36,6 +45,9 @@ pub(crate) const QUERY: &[Field] = &[
 const MAX_ROWS: u32 = 50;
 /// How many gaps are looked at.
 const MAX_GAPS: u32 = 500;
+/// How many jobs are looked at for the load, in reads of so many.
+const MAX_COUNTED_JOBS: usize = 2_000;
+const READ_ROWS: u32 = 500;
 
 #[derive(Template)]
 #[template(path = "timeline.html")]
@@ -51,14 +63,49 @@ struct TimelinePage {
     agenda: Markup,
     /// Jobs that ran more often than can be shown.
     cut: usize,
-    /// Jobs that fire more often than can be shown.
-    frequent: usize,
     /// Jobs that fire for each org.
     for_each: usize,
+    /// Minutes in which many jobs fire.
+    herds: Vec<HerdLine>,
+    /// Whether the load has fires of every job, and not only of those that are listed.
+    counts_all: bool,
+    /// Whether some jobs are not in the load.
+    is_cut: bool,
+    /// Jobs without anything in this time, and where they are shown too.
+    hidden: usize,
+    all_link: String,
     next: Option<String>,
     empty: bool,
     /// The reason why the actor may not create jobs.
     no_make: Option<String>,
+}
+
+/// A minute in which many jobs fire, and where that can be changed.
+struct HerdLine {
+    /// `11 jobs start`.
+    who: String,
+    at: String,
+    /// The time of the day alone.
+    clock: String,
+    href: String,
+}
+
+impl HerdLine {
+    fn new(herd: &Herd, request: &UiRequest) -> HerdLine {
+        let jobs = counted(herd.jobs, "job");
+        let start = if herd.jobs == 1 { "starts" } else { "start" };
+        let who = match herd.runs {
+            runs if runs == herd.jobs => format!("{jobs} {start}"),
+            runs => format!("{} of {jobs} start", counted(runs, "run")),
+        };
+        let there = herd.at.to_zoned(request.clock().zone(None).as_jiff().clone());
+        HerdLine {
+            who,
+            at: request.clock().words(herd.at, None),
+            clock: there.strftime("%H:%M").to_string(),
+            href: format!("/timeline/herd?at={}", url_time(herd.at)),
+        }
+    }
 }
 
 /// A window around a moment.
@@ -70,6 +117,52 @@ pub(crate) struct Window {
     pub(crate) zone: Zone,
 }
 
+impl Window {
+    fn around(middle: Timestamp, half: SignedDuration, request: &UiRequest) -> Result<Window, Problem> {
+        let far = |_| Problem::at("parameter", "around", "is too far away");
+        Ok(Window {
+            from: middle.checked_sub(half).map_err(far)?,
+            to: middle.checked_add(half).map_err(far)?,
+            now: request.now,
+            zone: request.clock().zone(None),
+        })
+    }
+}
+
+/// The load below the rows.
+struct Lane {
+    load: Vec<chart::Load>,
+    herds: Vec<Herd>,
+    /// Whether it counts every job, and not only those that are listed.
+    counts_all: bool,
+    /// Whether some jobs are left out.
+    is_cut: bool,
+}
+
+/// Counts the load: of all jobs, or of those that match a filter and are listed.
+async fn lane(
+    request: &UiRequest,
+    filter: &JobFilter,
+    (listed, rows): (&[JobRow], &[chart::Row]),
+    coming: &Coming<'_>,
+) -> Result<Lane, Problem> {
+    let bounds = events::bounds(coming.window);
+    let counts_all = filter.text.is_none() && filter.target.is_empty();
+    let (all, more) = if counts_all { counted_jobs(request, filter).await? } else { (Vec::new(), false) };
+    let started = if counts_all {
+        let runs = runs_between(request, &bounds).await?;
+        runs.into_iter().map(|(runs, _)| runs).chain(std::iter::repeat(0)).take(bounds.len() - 1).collect()
+    } else {
+        events::started(rows, &bounds)
+    };
+    let jobs = if counts_all { &all[..] } else { listed };
+    let Coming { freezes, orgs, window } = *coming;
+    let forecast = Forecast::new(&forecast::Input { jobs, freezes, orgs, now: window.now }, &bounds);
+    let load = events::load(&bounds, &started, &forecast.starts, window.now);
+    let has_all_orgs = orgs.iter().map(|fires| fires.orgs).sum::<u64>() < MAX_ORG_FIRES.into();
+    Ok(Lane { load, herds: forecast.herds, counts_all, is_cut: more || forecast.is_cut || !has_all_orgs })
+}
+
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let api_request = request.to_api_request();
     let mut form = request.query(QUERY);
@@ -77,33 +170,33 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let (range, _, hours) = RANGES.into_iter().find(|(own, ..)| *own == word).unwrap_or(RANGES[DEFAULT_RANGE]);
     let around = moment(&mut form, "around", None)?;
     let (middle, half) = (around.unwrap_or(request.now), SignedDuration::from_mins(hours * 30));
-    let far = |_| Problem::at("parameter", "around", "is too far away");
-    let window = Window {
-        from: middle.checked_sub(half).map_err(far)?,
-        to: middle.checked_add(half).map_err(far)?,
-        now: request.now,
-        zone: request.clock().zone(None),
-    };
+    let window = Window::around(middle, half, &request)?;
     let mut filter = filter(&api_request, &form)?;
     filter.status = vec![JobStatus::Active, JobStatus::Paused];
     filter.sort = JobSort::NextRunAt;
     let after = page::from_query(&api_request)?.after;
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_ROWS, after }).await?;
-    let (summaries, gaps, outages, frame) = tokio::join!(
+    let (summaries, gaps, outages, frame, freezes, orgs) = tokio::join!(
         summaries(&request, &page.items, &window),
         gaps(&request, &window),
         outages(&request, &window),
         request.frame(Section::Timeline, "Timeline"),
+        async { request.app.bell.freezes().list().await },
+        org_fires(&request, request.now.max(window.from), window.to),
     );
-    let (summaries, gaps, outages) = (summaries?, gaps?, outages?);
-    let drawn = events::rows(&page.items, &summaries, &gaps, &window);
+    let (summaries, gaps, outages, freezes, orgs) = (summaries?, gaps?, outages?, freezes?, orgs?);
+    let coming = Coming { freezes: &freezes, orgs: &orgs, window: &window };
+    let mut drawn = events::rows(&page.items, &summaries, &gaps, &coming);
+    let lane = lane(&request, &filter, (&page.items, &drawn.rows), &coming).await?;
+    let listed = drawn.rows.len();
+    if !form.flag("empty") {
+        drawn.rows.retain(|row| !row.is_empty(window.from, window.to));
+    }
     let links = Links::new("/timeline", &request.query);
     let (zone, outages) = (window.zone.clone(), events::outages(&outages, &window));
     let runs_of = |row: &chart::Row, from: Timestamp, to: Timestamp| {
-        let time = |at: Timestamp| url_part(&at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-        format!("/runs?jobKey={}&from={}&to={}", url_part(&row.key), time(from), time(to))
+        format!("/runs?jobKey={}&from={}&to={}", url_part(&row.key), url_time(from), url_time(to))
     };
-    let load = events::load(&drawn.rows, &window);
     let input = Timeline {
         id: "timeline",
         zone: &zone,
@@ -111,7 +204,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         to: window.to,
         now: request.now,
         rows: &drawn.rows,
-        load: &load,
+        load: &lane.load,
         outages: &outages,
         runs_of: &runs_of,
     };
@@ -122,8 +215,12 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         table: Markup::from_html(chart::timeline_table(&input)),
         agenda: Markup::from_html(chart::agenda(&input)),
         cut: drawn.cut,
-        frequent: drawn.frequent,
         for_each: drawn.for_each,
+        herds: lane.herds.iter().map(|herd| HerdLine::new(herd, &request)).collect(),
+        counts_all: lane.counts_all,
+        is_cut: lane.is_cut,
+        hidden: listed - drawn.rows.len(),
+        all_link: links.with("empty", "true"),
         no_make: request.barred(Role::Admin),
         earlier: moved(-half),
         later: moved(half),
@@ -163,4 +260,42 @@ async fn outages(request: &UiRequest, window: &Window) -> Result<Vec<Outage>, Pr
         return Ok(Vec::new());
     }
     Ok(request.app.bell.reports().outages(Some(window.from), Some(window.to)).await?)
+}
+
+/// The jobs that the load counts, those that fire first before others, and whether there are more.
+async fn counted_jobs(request: &UiRequest, filter: &JobFilter) -> Result<(Vec<JobRow>, bool), Problem> {
+    let (mut jobs, mut after) = (Vec::new(), None);
+    loop {
+        let page = request.jobs().list(filter, &PageRequest { limit: READ_ROWS, after }).await?;
+        jobs.extend(page.items);
+        after = page.next;
+        if after.is_none() || jobs.len() >= MAX_COUNTED_JOBS {
+            return Ok((jobs, after.is_some()));
+        }
+    }
+}
+
+/// The next fire of each org in this time, of jobs that fire for each.
+async fn org_fires(request: &UiRequest, from: Timestamp, to: Timestamp) -> Result<Vec<OrgFires>, Problem> {
+    if from >= to {
+        return Ok(Vec::new());
+    }
+    Ok(request.app.bell.store().org_fires(from, to, MAX_ORG_FIRES).await?)
+}
+
+/// How many runs of all jobs started between these bounds, and how many of them failed. What is to come has no runs.
+async fn runs_between(request: &UiRequest, bounds: &[Timestamp]) -> Result<Vec<(u64, u64)>, Problem> {
+    let begun = bounds.partition_point(|bound| *bound <= request.now);
+    if !request.may_read_runs() || begun == 0 {
+        return Ok(Vec::new());
+    }
+    let histogram = RunHistogram::new(bounds[..(begun + 1).min(bounds.len())].to_vec())?;
+    let buckets = request.app.bell.store().count_runs_by_time(&histogram).await?;
+    let count = |bucket: &Bucket| (bucket.total() - bucket.count(RunStatus::Skipped), bucket.count(RunStatus::Failed));
+    Ok(buckets.iter().map(count).collect())
+}
+
+/// A time as a part of an address.
+fn url_time(at: Timestamp) -> String {
+    url_part(&at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
