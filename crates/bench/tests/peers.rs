@@ -1,5 +1,7 @@
 //! Everbell's own program under the bench of peers, through the protocol that every peer speaks.
 
+#![allow(clippy::unwrap_used, reason = "helpers of a test")]
+
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -294,17 +294,22 @@ mod tests {
     fn what_keeps_timers_from_firing_is_named() {
         let target = |name: &str| Target::new(name).unwrap();
         let served = vec![ServedTarget { target: target("log"), instances: Vec::new(), jobs: 1 }];
+        let report = |served, unserved| {
+            let mut report = TargetReport::default();
+            (report.served, report.unserved) = (served, unserved);
+            report
+        };
         let unserved = |name| UnservedTarget { target: target(name), count: 1, jobs: Vec::new() };
         let dead = Stuck::new(2, 20, &TargetReport::default());
         assert_eq!(dead.link, CLUSTER_LINK);
         assert!(dead.text.starts_with("2 due timers do not fire; the oldest is 20s late. No live instance "));
-        let behind = Stuck::new(1, 90, &TargetReport { served: served.clone(), unserved: Vec::new() });
+        let behind = Stuck::new(1, 90, &report(served.clone(), Vec::new()));
         assert_eq!(
             behind.text,
             "1 due timer does not fire; the oldest is 1m 30s late. The scheduler is falling behind."
         );
         let gone = ["a", "b", "c", "d"].map(unserved).to_vec();
-        let lone = Stuck::new(4, 20, &TargetReport { served, unserved: gone });
+        let lone = Stuck::new(4, 20, &report(served, gone));
         assert_eq!(lone.link, TARGETS_LINK);
         assert!(lone.text.ends_with("No live instance serves the targets a, b, c and others."), "{lone:?}");
     }

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn times_are_drawn_by_their_magnitude() {
         let lengths = [0.05, 1.0, 10.0, 1_000.0].map(|value| length(value, 1_000.0, false));
-        assert_eq!(lengths.map(f64::round), [1.0, 125.0, 250.0, 500.0]);
+        assert_eq!(lengths.map(|length| length.round() as i64), [1, 125, 250, 500]);
         assert_eq!(length(0.0, 0.0, true).to_bits(), 1f64.to_bits());
     }
 }

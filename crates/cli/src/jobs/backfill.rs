@@ -60,6 +60,7 @@ const COLUMNS: [Column; 13] = [
 ];
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct BackfillArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB")]
@@ -196,13 +197,12 @@ fn print_plan(session: &mut Session<'_>, plan: &wire::Backfill, zone: &Zone) -> 
     let (slots, for_people) = (&plan.slots, session.out.is_for_people());
     let wanted = plan.to_create.unwrap_or_default() as usize;
     if for_people {
-        let counts = match &plan.orgs {
-            Some(orgs) => counts_of_orgs(orgs, wanted),
-            None => {
-                let total = plan.total.map_or(slots.len(), |total| total as usize);
-                let most = if plan.exact { "" } else { "at most " };
-                format!("{}, {most}{wanted} to run,", counted(total, "slot"))
-            }
+        let counts = if let Some(orgs) = &plan.orgs {
+            counts_of_orgs(orgs, wanted)
+        } else {
+            let total = plan.total.map_or(slots.len(), |total| total as usize);
+            let most = if plan.exact { "" } else { "at most " };
+            format!("{}, {most}{wanted} to run,", counted(total, "slot"))
         };
         session.out.line(&format!("{counts} from {} to {}", spoken(plan.from, zone), spoken(plan.to, zone)))?;
     }

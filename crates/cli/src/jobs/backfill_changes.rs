@@ -35,14 +35,14 @@ pub(crate) enum BackfillCommand {
     /// Pause a backfill
     ///
     /// Runs that have not started are withdrawn until it is resumed. Runs that have started continue.
-    #[command(before_help = PAUSE_EXAMPLES)]
-    BackfillPause(ChangeArgs),
+    #[command(name = "backfill-pause", before_help = PAUSE_EXAMPLES)]
+    Pause(ChangeArgs),
     /// Resume a paused backfill
-    #[command(before_help = RESUME_EXAMPLES)]
-    BackfillResume(ChangeArgs),
+    #[command(name = "backfill-resume", before_help = RESUME_EXAMPLES)]
+    Resume(ChangeArgs),
     /// Change the parallelism or the rate of a backfill
-    #[command(before_help = SET_EXAMPLES)]
-    BackfillSet(SetArgs),
+    #[command(name = "backfill-set", before_help = SET_EXAMPLES)]
+    Set(SetArgs),
 }
 
 #[derive(Debug, Args)]
@@ -82,17 +82,17 @@ fn rate_or_off(text: &str) -> Result<String, String> {
 
 pub(super) fn run(command: &BackfillCommand, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     match command {
-        BackfillCommand::BackfillPause(args) => {
+        BackfillCommand::Pause(args) => {
             change(args, now, output, ("pause", "Paused"), &[BackfillStatus::Running], |session, id| {
                 session.client.jobs().pause_backfill(&args.job, id, args.reason.as_deref())
             })
         }
-        BackfillCommand::BackfillResume(args) => {
+        BackfillCommand::Resume(args) => {
             change(args, now, output, ("resume", "Resumed"), &[BackfillStatus::Paused], |session, id| {
                 session.client.jobs().resume_backfill(&args.job, id, args.reason.as_deref())
             })
         }
-        BackfillCommand::BackfillSet(set) => {
+        BackfillCommand::Set(set) => {
             let settings = BackfillSettings {
                 parallel: set.parallel,
                 rate: set.rate.clone(),

@@ -99,7 +99,7 @@ impl Jobs {
         match self.change_backfill(&row, id, STOP, facts, &decide).await {
             // It came to its end meanwhile.
             Err(StoreError::Invalid(refused)) if refused.field == "status" => Ok(0),
-            changed => changed.map(|_| waiting),
+            changed => changed.map(|()| waiting),
         }
     }
 

@@ -28,7 +28,6 @@ pub struct TargetReport {
 
 /// A target, and the instances that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ServedTarget {
     /// The target.
     pub target: Target,
@@ -40,7 +39,6 @@ pub struct ServedTarget {
 
 /// A target, and the jobs that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct UnservedTarget {
     /// The target.
     pub target: Target,

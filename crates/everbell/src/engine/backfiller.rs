@@ -70,7 +70,7 @@ impl Backfiller {
                 Err(error) if error.is_transient() => return Err(error),
                 // It must not stand in the way of the others.
                 Err(error) => {
-                    warn!(backfill = %backfill.id, job = %backfill.job_key, %error, "a backfill cannot go on")
+                    warn!(backfill = %backfill.id, job = %backfill.job_key, %error, "a backfill cannot go on");
                 }
             }
         }
@@ -151,8 +151,7 @@ pub(crate) async fn backfill_spec(store: &dyn Store, row: &JobRow, org: Option<&
         Err(StoreError::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let overrides = store.list_overrides(org).await?;
-    let override_ = overrides.into_iter().find(|override_| override_.job_key == definition.key);
+    let override_ = store.list_overrides(org).await?.into_iter().find(|override_| override_.job_key == definition.key);
     Ok(org::spec_for(definition, &OrgFacts { lifecycle: (&row.job.state).into(), place, override_ }).ok())
 }
 

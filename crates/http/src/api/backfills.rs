@@ -140,11 +140,12 @@ fn expect_possible(row: &JobRow, names_orgs: bool) -> Result<(), Problem> {
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let job = request.jobs().get(request.job()?).await?;
     let reports = request.jobs().backfills(job.id()).await?;
-    let items = reports.iter().map(|report| convert::backfill_report(report)).collect::<Vec<_>>();
+    let items = reports.iter().map(convert::backfill_report).collect::<Vec<_>>();
     ApiResponse::ok(&wire::Items { items })
 }
 
 /// Reads the rate, if there is one; `off` is no limit.
+#[allow(clippy::option_option, reason = "absent, none and some are three answers, as in the settings")]
 fn rate(form: &mut Form<'_>) -> Option<Option<Rate>> {
     let text = form.text("rate")?.to_owned();
     if text == "off" {

@@ -79,7 +79,7 @@ pub async fn put(request: ApiRequest) -> Result<ApiResponse, Problem> {
         (before, Vec::new(), Vec::new())
     } else {
         let version = request.if_match.map(|version| u32::try_from(version).unwrap_or(u32::MAX));
-        let CalendarWritten { calendar, jobs, failed } = calendars.put_if(name, content, version).await?;
+        let CalendarWritten { calendar, jobs, failed, .. } = calendars.put_if(name, content, version).await?;
         (Some(calendar), jobs, failed)
     };
     let calendar = match &written {

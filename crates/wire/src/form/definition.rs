@@ -65,6 +65,9 @@ pub fn changes_timing(edit: &Value) -> bool {
     })
 }
 
+/// The members of which a job has one: what starts it.
+const KINDS: [&str; 3] = ["cronExpression", "runAt", "after"];
+
 /// Applies a merge patch (RFC 7396): `null` removes a member, an absent one stays.
 pub fn merge(document: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
@@ -83,7 +86,6 @@ pub fn merge(document: &mut Value, patch: &Value) {
         }
     }
     // One kind of schedule replaces the other.
-    const KINDS: [&str; 3] = ["cronExpression", "runAt", "after"];
     for added in KINDS {
         for replaced in KINDS.into_iter().filter(|replaced| *replaced != added) {
             if patch.get(added).is_some_and(|value| !value.is_null()) && !patch.contains_key(replaced) {

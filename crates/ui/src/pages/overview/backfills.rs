@@ -54,6 +54,6 @@ impl BackfillLine {
             }
             done_at = progress.done_at.map(|at| clock.away(at));
         }
-        BackfillLine { part: url_part(&key).to_string(), key, text, done_at }
+        BackfillLine { part: url_part(&key), key, text, done_at }
     }
 }
