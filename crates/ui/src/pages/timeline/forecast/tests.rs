@@ -100,7 +100,7 @@ fn minutes_in_which_many_jobs_fire_are_named_once() {
 
 #[test]
 fn jobs_with_jitter_are_no_herd() {
-    let jitter = PolicyValues { jitter: std::time::Duration::from_secs(1_800), ..PolicyValues::default() };
+    let jitter = PolicyValues { jitter: std::time::Duration::from_mins(30), ..PolicyValues::default() };
     let jitter = Policies::new(jitter).unwrap();
     let jobs: Vec<JobRow> = (0..20).map(|number| job(number, "0 18 * * *", jitter.clone())).collect();
     let forecast = forecast(&jobs, &[], &[]);
