@@ -160,8 +160,8 @@ fn dense(ahead: &Ahead<'_>, from: Timestamp, to: Timestamp) -> Vec<Band> {
     let mut bands: Vec<Band> = Vec::new();
     for (begin, end) in ahead.thawed(from, to) {
         let whole = end.as_millisecond() - begin.as_millisecond();
-        let share = whole as i128 * BAND_PARTS as i128 / (to.as_millisecond() - from.as_millisecond()).max(1) as i128;
-        let parts = i64::try_from(share).unwrap_or(1).max(1);
+        // At most a few years in milliseconds, so this does not overflow.
+        let parts = (whole * BAND_PARTS / (to.as_millisecond() - from.as_millisecond()).max(1)).max(1);
         let bound = |part: i64| match part {
             0 => begin,
             part if part == parts => end,
@@ -176,7 +176,9 @@ fn dense(ahead: &Ahead<'_>, from: Timestamp, to: Timestamp) -> Vec<Band> {
             }
         }
     }
-    bands.iter_mut().for_each(|band| band.note = rate(band.slots, band.from, band.until));
+    for band in &mut bands {
+        band.note = rate(band.slots, band.from, band.until);
+    }
     bands
 }
 

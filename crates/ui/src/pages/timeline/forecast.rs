@@ -110,7 +110,9 @@ impl Count<'_> {
         let (from, to) = (now.max(*first), *last);
         if !ahead.is_frequent(from) && ahead.count(from, to) <= most as u64 {
             let fires: Vec<Timestamp> = ahead.fires(from, to).collect();
-            fires.iter().for_each(|at| self.fire(index, *at, 1));
+            for at in &fires {
+                self.fire(index, *at, 1);
+            }
             return Looked { fires: fires.len(), pieces: 0 };
         }
         for (start, piece) in self.starts.iter_mut().zip(self.bounds.windows(2)) {
