@@ -73,7 +73,7 @@ pub(crate) enum Left {
     More,
 }
 
-/// What one instance knows of the inbox between two looks.
+/// An instance's knowledge of the inbox between two looks.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     /// Requests whose keys a transaction of an application has locked, the one that was tried longest ago first. Each costs a

@@ -1,4 +1,4 @@
-//! What else the machine was doing, and what machine it is.
+//! The machine: what it is, and what else it was doing.
 
 use serde_json::{Value, json};
 

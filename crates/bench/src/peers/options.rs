@@ -21,7 +21,7 @@ impl Entry {
     }
 }
 
-/// What to measure, and where to put it.
+/// The choice of what to measure, and of where to put it.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub(super) rounds: u32,

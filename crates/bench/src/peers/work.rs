@@ -25,7 +25,7 @@ const LEADS: [Duration; 2] = [Duration::from_secs(6), Duration::from_secs(30)];
 /// The figures of one piece of work, by name.
 pub(super) type Figures = BTreeMap<String, f64>;
 
-/// What was measured.
+/// The result of a piece of work.
 #[derive(Debug)]
 pub(super) struct Measured {
     pub(super) figures: Figures,

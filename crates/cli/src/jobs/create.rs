@@ -19,8 +19,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell jobs create nightly --target print --cron \"30 2 * * *\" --tz America/New_York
   everbell jobs create pulse --target print --every 90s --payload '{\"kind\":\"pulse\"}'
-  everbell jobs create report --target print --cron @hourly --timeout 5m --retries 2
-  everbell jobs create load --target print --after extract --after-on success";
+  everbell jobs create report --target print --after nightly --timeout 5m --retries 2";
 
 pub(super) const ONCE_EXAMPLES: &str = "\
 Examples:

@@ -161,7 +161,7 @@ pub struct Backfill {
     pub again: Vec<Timestamp>,
     /// Its runs that are not counted as ended.
     pub open: Vec<OpenRun>,
-    /// What has come of its slots.
+    /// Its slots by their outcome.
     pub counts: BackfillCounts,
     /// When its rate allows the next run.
     pub next_at: Timestamp,
@@ -197,7 +197,7 @@ pub struct BackfillProgress {
     pub pending: u64,
     /// Its running runs.
     pub running: u64,
-    /// What has come of the other slots.
+    /// The other slots by their outcome.
     pub counts: BackfillCounts,
     /// How many runs ended per hour since its beginning or last change; `None` before the first.
     pub per_hour: Option<u64>,
@@ -206,6 +206,11 @@ pub struct BackfillProgress {
 }
 
 impl Backfill {
+    /// Returns it as this revision, written at `now`. Times are kept to the microsecond.
+    pub(crate) fn at_revision(self, revision: u64, now: Timestamp) -> Backfill {
+        Backfill { revision, updated_at: crate::store::micros(now), ..self }
+    }
+
     /// Creates a backfill that has not begun. Times are kept to the microsecond.
     pub fn new(
         (id, job_key, org): (BackfillId, JobKey, Option<OrgId>),

@@ -197,8 +197,7 @@ fn expect(stored: &Backfill, status: BackfillStatus, refusal: &str) -> Result<()
 
 /// The change to the next revision.
 fn next(view: &JobView, plan: Plan, backfill: Backfill, stored: &Backfill, now: Timestamp) -> JobChange {
-    let revision = stored.revision + 1;
-    let backfill = Backfill { revision, updated_at: crate::store::micros(now), ..backfill };
+    let backfill = backfill.at_revision(stored.revision + 1, now);
     changed(view, plan, backfill, Some(stored.revision), false)
 }
 

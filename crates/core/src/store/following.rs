@@ -1,4 +1,4 @@
-//! What a store asks when runs have ended that others follow.
+//! Questions of a store when runs have ended that others follow.
 
 use super::Due;
 use crate::chain::{self, EndedRun};

@@ -172,7 +172,8 @@ impl Jobs {
         if new.definition.is_one_time() && new.next_run_at().is_none() {
             return Err(Invalid::new("runAt", "must be in the future").into());
         }
-        if new.timer.as_ref().is_some_and(|timer| timer.next_run_at.is_none()) {
+        let has_clock = new.definition.spec.as_ref().is_ok_and(|spec| spec.after().is_none());
+        if has_clock && new.timer.as_ref().is_some_and(|timer| timer.next_run_at.is_none()) {
             return Err(never_fires(&new.definition).into());
         }
         let new = match pause {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use everbell::testing::TestBell;
 use everbell::{ChainOn, Everbell, ParentJob, Run, RunError, RunStatus, Schedule};
 
-/// What each handler saw of the run before it: status and result.
+/// The run before each handler's, as it saw it: status and result.
 type Seen = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
 fn noting(seen: &Seen) -> impl Fn(Run) -> std::future::Ready<()> + Clone + Send + Sync + 'static {

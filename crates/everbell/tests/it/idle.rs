@@ -35,10 +35,16 @@ async fn an_idle_instance_hardly_asks_and_is_woken_at_once() {
     bell.run_until(async {
         // Until the first looks are over, after which the loops know that there is nothing to do.
         tokio::time::sleep(Duration::from_secs(12)).await;
-        let before = transactions(&mut connection).await;
-        tokio::time::sleep(WATCHED).await;
-        let made = transactions(&mut connection).await - before;
         let allowed = i64::from(WATCHED.as_secs() as u32 / SECONDS_EACH) + 6;
+        let mut made = i64::MAX;
+        // An idle session reports what it did up to ten seconds later, so only the second window is free of the start.
+        for _ in 0..2 {
+            if made > allowed {
+                let before = transactions(&mut connection).await;
+                tokio::time::sleep(WATCHED).await;
+                made = transactions(&mut connection).await - before;
+            }
+        }
         assert!(made <= allowed, "{made} transactions in {WATCHED:?}, at most {allowed} are allowed");
         let other = Everbell::builder().database(database.url()).target("noop", || async {}).build().await.unwrap();
         other.jobs().run_now("yearly").await.unwrap();

@@ -123,7 +123,7 @@ async fn a_dropped_call_never_splits_the_transaction_on_sqlite() {
     assert!(dropped > 0, "its beginning at least");
 }
 
-/// What the guide says about a deadlock: the error is one to repeat the transaction after, and repeating it works.
+/// A deadlock is as the guide says: its error is one to repeat the transaction after, and repeating it works.
 #[tokio::test]
 async fn a_deadlock_is_told_as_a_lock_and_the_transaction_can_be_repeated() {
     let app = App::postgres().await;

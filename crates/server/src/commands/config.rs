@@ -206,6 +206,11 @@ impl Job {
         self.definition.scope == Scope::PerOrg
     }
 
+    /// Whether runs of another job start it.
+    fn follows(&self) -> bool {
+        self.spec().is_some_and(|spec| spec.after().is_some())
+    }
+
     fn row(&self) -> Vec<String> {
         let next = self.next.as_ref();
         vec![
@@ -224,7 +229,8 @@ impl Job {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let over = (self.next.is_none() && !self.is_per_org()).then(|| "it does not fire any more".to_owned());
+        let waits = self.is_per_org() || self.follows();
+        let over = (self.next.is_none() && !waits).then(|| "it does not fire any more".to_owned());
         let misses = self.misses.as_deref().map(|key| {
             format!("it depends on `{key}`, which this configuration does not define: every slot is skipped unless that job exists elsewhere")
         });

@@ -37,8 +37,9 @@ pub(super) fn template() -> String {
     };
     let line = |name: &&str| {
         let about = about(name);
-        // That it lists without a subcommand is said by its own help.
-        format!("  {name:<12} {}\n", about.split("; lists").next().unwrap_or_default())
+        // Its own help says that it lists without a subcommand, and the end of this one names the topics.
+        let short = about.split("; lists").next().and_then(|about| about.split(": environment").next());
+        format!("  {name:<12} {}\n", short.unwrap_or_default())
     };
     let group =
         |(title, names): &(&str, &[&str])| format!("{title}:\n{}\n", names.iter().map(line).collect::<String>());

@@ -120,7 +120,7 @@ const ENGINE: &[Field] = &[
     optional(
         "maxPendingRuns",
         Kind::Integer { min: 1, max: 1_000_000 },
-        "The most pending and running runs of a job, or of an org of a job, when more are requested by hand or by a backfill.",
+        "The most pending and running runs of a job, or of an org of a job, when more are requested by hand. A backfill waits for room.",
     ),
     optional("linger", Kind::Span, "How long the first outcome of a group waits for others."),
 ];

@@ -83,14 +83,14 @@ async fn plan(connection: &mut PgConnection, name: &str, sql: &str) -> String {
     lines.join("\n")
 }
 
-/// The one table that may be read as a whole: it has a few rows.
-const SMALL_TABLE: &str = " on instances";
+/// What may be read as a whole: a table of a few rows, and an index that holds only jobs that start after others.
+const SMALL: [&str; 2] = [" on instances", "using jobs_after on jobs"];
 
 /// No other table is read as a whole, and every index is entered by its first column.
 fn check(plan: &str, first_columns: &HashMap<String, String>) -> Result<(), String> {
     let mut lines = plan.lines().map(str::trim).peekable();
     while let Some(line) = lines.next() {
-        if line.contains(SMALL_TABLE) {
+        if SMALL.iter().any(|small| line.contains(small)) {
             continue;
         }
         if line.contains("Seq Scan") {

@@ -32,6 +32,7 @@ mod sessions;
 mod settling;
 mod small_tables;
 pub(crate) mod summary;
+mod whole_run;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording, Starts, TimerValues};
 pub(crate) use counts::{ActiveCountColumns, DueColumns, JobCountColumns, counts, job_counts, target_counts};
@@ -41,12 +42,13 @@ pub(crate) use due::{DueTimers, Owner, PlanContext, active_by_owner, owners_of, 
 pub(crate) use job::{JobColumns, JobListColumns, JobValues};
 pub(crate) use pages::{bad_cursor, check_cap, check_limit, cursor_time, page_of};
 pub(crate) use rearm::{Asked, GapCuts, clock_trace};
-pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues, WholeRun};
+pub(crate) use run::{ActiveColumns, ClaimColumns, RunColumns, RunValues};
 pub(crate) use sessions::SessionColumns;
 pub(crate) use settling::{SettlingColumns, settling};
 pub(crate) use small_tables::{
     AuditColumns, GapColumns, InstanceColumns, TimerColumns, TokenColumns, audit_json, token_from, words_of,
 };
+pub(crate) use whole_run::WholeRun;
 
 use everbell_core::store::{StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, Json, OrgId, Timer};

@@ -90,23 +90,6 @@ by_name!(RunColumns {
     trace_context,
 });
 
-/// A run with its output.
-#[derive(Clone, Debug)]
-pub(crate) struct WholeRun {
-    run: RunColumns,
-    output: Option<String>,
-}
-
-by_name!(WholeRun { output } flatten { run });
-
-impl WholeRun {
-    pub(crate) fn read(self) -> StoreResult<Run> {
-        let mut run = self.run.read()?;
-        run.output = self.output;
-        Ok(run)
-    }
-}
-
 impl RunColumns {
     pub(crate) fn read(self) -> StoreResult<Run> {
         let id = self.id;

@@ -182,7 +182,8 @@ async fn target_is_left_alone_until_the_source_is_known_to_be_good() {
     let older = "delete from everbell.migrations where version >= 17;
                  drop table everbell.moves, everbell.absences, everbell.departures, everbell.run_counters, everbell.backfills,
                    everbell.counted_hours;
-                 drop index everbell.gaps_first, everbell.audit_backfills, everbell.outcomes_finished;
+                 drop index everbell.gaps_first, everbell.audit_backfills, everbell.outcomes_finished, everbell.active_runs_waiting;
+                 alter table everbell.jobs drop column after_key;
                  drop function everbell.refuse_moved() cascade;
                  insert into everbell.instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining,
                    clock_skew_ms)

@@ -157,6 +157,7 @@ fn check_actions(server: &Server) {
         (&json!(3), &json!("2020-01-01T08:00:00+09:00[Asia/Tokyo]"))
     );
     assert_eq!(with(json!({ "orgId": "bolt" })).expect(202)["orgId"], "bolt");
+    server.until("/jobs/key:briefing/backfills", |list| list["items"][0]["status"] == "done");
     let all = with(json!({ "orgs": "all" })).expect(202);
     assert_eq!((&all["toCreate"], all["sweep"]["id"].is_string()), (&Value::Null, true));
     let done = server.until("/jobs/key:briefing/backfills", |list| list["items"][0]["status"] == "done");

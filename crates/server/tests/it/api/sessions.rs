@@ -123,7 +123,7 @@ fn admins_end_the_sessions_of_a_token() {
     server.get("/sessions?actor=token:ana&all=true").problem(400, "InvalidInput");
 
     let admin = Visitor::admin(&server);
-    assert!(admin.page("/settings").contains("Sign out ana everywhere"));
+    assert!(admin.page("/settings").contains("Sign out everywhere: ana"));
     let reply = admin.post("/settings/sessions/end", &[("actor", "token:ana")]);
     assert_eq!((reply.status, reply.headers["location"].as_str()), (303, "/settings"), "{reply:?}");
     let statuses = [&first, &second, &other, &admin].map(|visitor| status(&server, &visitor.cookies()));

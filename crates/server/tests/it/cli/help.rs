@@ -34,6 +34,9 @@ const PAGES: &[&[&str]] = &[
     &["jobs", "stats"],
     &["jobs", "backfill"],
     &["jobs", "backfills"],
+    &["jobs", "backfill-set"],
+    &["jobs", "backfill-pause"],
+    &["jobs", "backfill-resume"],
     &["jobs", "backfill-stop"],
     &["jobs", "retire"],
     &["jobs", "purge"],
@@ -141,6 +144,21 @@ fn freeze(server: &Server) -> String {
     added["id"].as_str().unwrap_or_default().to_owned()
 }
 
+/// Puts the backfill of `metrics` into the state that a command changes.
+fn turn_backfill(server: &Server, change: &str) {
+    let backfill = &server.get("/jobs/key:metrics/backfills").expect(200)["items"][0];
+    let (id, is_paused) = (backfill["id"].as_str().unwrap(), backfill["status"] == "paused");
+    match (change, is_paused) {
+        ("backfill-pause", true) => {
+            server.post(&format!("/jobs/key:metrics/backfills/{id}/resume"), &json!({})).expect(200)
+        }
+        ("backfill-resume", false) => {
+            server.post(&format!("/jobs/key:metrics/backfills/{id}/pause"), &json!({})).expect(200)
+        }
+        _ => return,
+    };
+}
+
 /// The problem of a job that has failed.
 fn problem(server: &Server) -> String {
     server.job("nightly-backup", &json!({"target": "fail"}));
@@ -155,6 +173,7 @@ fn help_begins_with_three_examples_that_work() {
     let server = Server::with(&format!("{TARGETS}\n{declared}{NOTIFY}")).registered();
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z"}));
     server.job("slow", &json!({"target": "sleep"}));
+    server.job("metrics", &json!({"cronExpression": "@hourly"}));
     server.job("sync", &json!({"labels": {"team": "data", "imported": "crontab.txt"}}));
     server.job("org-briefing", &json!({"scope": "per_org"}));
     // The files that examples name.
@@ -177,6 +196,9 @@ fn help_begins_with_three_examples_that_work() {
             }
             if page.ends_with(&["unmute"]) {
                 server.post(&format!("/problems/{problem}/mute"), &json!({ "reason": "as before" })).expect(200);
+            }
+            if let [_, change @ ("backfill-pause" | "backfill-resume")] = page {
+                turn_backfill(&server, change);
             }
             let [run, active] = if page[0] == "runs" { runs(&server) } else { Default::default() };
             let mut shell = Command::new("sh");

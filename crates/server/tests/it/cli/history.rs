@@ -54,7 +54,7 @@ fn check_backfill(server: &Server) {
     assert_eq!(
         masked(&listed),
         "id\tID\nstatus\tdone\nasked\tTIME\nby\ttoken:admin\nfrom\tTIME\nto\tTIME\npending\t0\nrunning\t0\n\
-         succeeded\t3\nfailed\t0\ncanceled\t0\n"
+         succeeded\t3\nfailed\t0\ncanceled\t0\nexisting\t0\nleft\t0\nparallel\t\nrate\t\ndoneAt\t\nwaitsFor\t\n"
     );
     assert_eq!(printed(server, &["jobs", "backfills", "daily"]), done);
     // What ran is left out, so nothing is left to be made.
@@ -114,7 +114,7 @@ fn a_backfill_is_stopped() {
     server.until("/jobs/key:slow/backfills", |list| list["items"][0]["running"] == 1);
     assert_eq!(
         output(&server, &["jobs", "backfill-stop", "slow", id.trim()]),
-        "■ Stopped backfill ID of slow\n9 runs canceled before the start; runs that have started continue"
+        "■ Stopped backfill ID of slow\n9 slots will not run; runs that have started continue"
     );
     let nobody = refused(&server, &["jobs", "backfill-stop", "slow", "none"], 3);
     assert!(nobody.ends_with("there is no backfill `none`\n  hint: list them: everbell jobs backfills slow\n"));

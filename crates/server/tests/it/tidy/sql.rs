@@ -23,10 +23,11 @@ const SPLIT_IN_SQLITE: [&str; 14] = [
 ];
 
 /// Statements that only a server needs: connections of others, rows that its vacuum has not removed yet, floors, and locks.
-const ONLY_POSTGRES: [&str; 8] = [
+const ONLY_POSTGRES: [&str; 9] = [
     "connections.sql",
     "count_dead_rows.sql",
     "count_foreign_timers.sql",
+    "lock_chains.sql",
     "oldest_pending.sql",
     "oldest_timer.sql",
     "purge_lock_timers.sql",

@@ -187,12 +187,18 @@ fn slots_that_have_gone_by_are_run() {
     assert_eq!(refused.status, 400);
     assert_has(&refused.text, &["must not be before", "value=\"2026-01-02T00:00\""]);
     let planned = ana.send("/jobs/hourly/backfill", &range);
-    assert_has(&planned.text, &["3 slots will each get a run.", "Create 3 runs", "value=\"lost data\"", "will run"]);
+    assert_has(
+        &planned.text,
+        &["3 slots will each get a run.", "Start backfill of 3 slots", "value=\"lost data\"", "will run"],
+    );
     assert_eq!(server.get("/runs?jobKey=hourly").expect(200)["items"], json!([]));
 
     let begin: Vec<_> = range.iter().copied().chain([("begin", "yes")]).collect();
     let (place, said) = led(&ana.send("/jobs/hourly/backfill", &begin));
-    assert_eq!((place.as_str(), said.as_str()), ("/jobs/hourly/backfills", "+3 runs created for hourly."));
+    assert_eq!(
+        (place.as_str(), said.as_str()),
+        ("/jobs/hourly/backfills", "+Started the backfill of hourly: 3 slots to run.")
+    );
     server.until("/runs?jobKey=hourly&status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     let page = ana.page(&place);
     assert_has(&page, &["1 running", "2 left", "3 total", "lost data", "/stop\""]);
@@ -203,8 +209,8 @@ fn slots_that_have_gone_by_are_run() {
 
     let stop = page.split("action=\"").find(|part| part.contains("/stop\"")).unwrap().split('"').next().unwrap();
     let (_, said) = led(&ana.post_exactly(stop, &[("csrf", &ana.csrf_token())]));
-    assert_eq!(said, "+2 runs that had not started were canceled.");
-    assert_has(&ana.page(&place), &["2 failed or canceled"]);
+    assert_eq!(said, "+The backfill is stopped. 2 slots will not run.");
+    assert_has(&ana.page(&place), &["Stopped", "1 running"]);
 }
 
 #[test]
