@@ -24,7 +24,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell jobs backfill daily-briefing --from 2026-11-02 --to 2026-11-07 --dry-run
   everbell jobs backfill daily-briefing --from -2d --to now --reason \"ETL was down\" --yes
-  everbell jobs backfill metrics --from 2025-11-01 --to now --parallel 4 --rate 100/m --order newest --yes";
+  everbell jobs backfill metrics --from -300d --to now --rate 100/m --order newest --yes";
 
 pub(super) const LIST_EXAMPLES: &str = "\
 Examples:

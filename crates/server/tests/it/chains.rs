@@ -110,7 +110,9 @@ fn a_chain_is_created_edited_and_refused_by_the_api() {
     let errors = closing.problem(400, "InvalidInput")["errors"].to_string();
     assert!(errors.contains("would close a circle: `extract` starts after `load` starts after `extract`"), "{errors}");
 
-    let edited = server.patch("/jobs/key:load", &json!({ "after": { "on": "failure", "manual": null } })).expect(200);
+    let edited = server
+        .patch("/jobs/key:load", &json!({ "after": { "job": "extract", "on": "failure", "manual": null } }))
+        .expect(200);
     assert_eq!(edited["after"], json!({ "job": "extract", "on": "failure", "manual": false }), "{edited}");
     let clock = server.patch("/jobs/key:load", &json!({ "cronExpression": "@daily" })).expect(200);
     assert_eq!((&clock["after"], &clock["scheduleType"]), (&Value::Null, &json!("recurring")));

@@ -83,7 +83,7 @@ async fn plan(connection: &mut PgConnection, name: &str, sql: &str) -> String {
     lines.join("\n")
 }
 
-/// What may be read as a whole: a table of a few rows, and an index that holds only jobs that start after others.
+/// Relations that may be read as a whole: a table of a few rows, and an index that holds only jobs that start after others.
 const SMALL: [&str; 2] = [" on instances", "using jobs_after on jobs"];
 
 /// No other table is read as a whole, and every index is entered by its first column.

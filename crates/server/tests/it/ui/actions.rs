@@ -204,7 +204,7 @@ fn slots_that_have_gone_by_are_run() {
     assert_has(&page, &["1 running", "2 left", "3 total", "lost data", "/stop\""]);
     assert_has(
         &ana.send("/jobs/hourly/backfill", &range).text,
-        &["No slot in this range is missing a run.", ">skipped<"],
+        &["1 slot already has a run and is skipped.", ">skipped<"],
     );
 
     let stop = page.split("action=\"").find(|part| part.contains("/stop\"")).unwrap().split('"').next().unwrap();

@@ -10,9 +10,9 @@ with given as (
     -- Runs end alone only if no job starts after one of them: else none does, and the caller asks in a transaction.
     and not ($12 and case when exists (select from everbell.jobs where after_key is not null) then exists (
       select from given h
-      join everbell.active_runs b on b.run_id = h.run_id
-      join everbell.jobs p on p.id = b.job_id
-      join everbell.jobs c on c.after_key = p.job_key and c.status <> 'retired'
+      join everbell.active_runs b on b.run_id = any(array[h.run_id])
+      join everbell.jobs p on p.id = any(array[b.job_id])
+      join everbell.jobs c on c.after_key = any(array[p.job_key]) and c.status <> 'retired'
     ) else false end)
   returning a.job_id, a.runner_id, a.claimed_at, a.started_at, a.output as kept, a.earlier, g.*
 ), ended as (
