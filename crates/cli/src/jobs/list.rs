@@ -164,12 +164,13 @@ fn row(job: &wire::Job, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell>
     ]
 }
 
-/// The expression, or `once`.
+/// The expression, `once`, or which runs start the job.
 pub(super) fn schedule(job: &wire::Job) -> &str {
-    if job.schedule_type == ScheduleType::OneTime {
-        return "once";
+    match job.schedule_type {
+        ScheduleType::OneTime => "once",
+        ScheduleType::After => &job.schedule_text,
+        _ => job.cron_expression.as_deref().unwrap_or_default(),
     }
-    job.cron_expression.as_deref().unwrap_or_default()
 }
 
 /// `✓ 13:40 (41.2s)`: the time of today, the weekday of this week, else the date.
