@@ -64,8 +64,8 @@ impl<'a> Ahead<'a> {
     /// Whether it fires more often than every five minutes in the day after this time.
     pub(super) fn is_frequent(&self, from: Timestamp) -> bool {
         const DAY: SignedDuration = SignedDuration::from_hours(24);
-        const MOST: u64 = 24 * 60 / 5;
-        self.count(from, from.saturating_add(DAY).unwrap_or(from)) > MOST
+        const MAX_SLOTS_A_DAY: u64 = 24 * 60 / 5;
+        self.count(from, from.saturating_add(DAY).unwrap_or(from)) > MAX_SLOTS_A_DAY
     }
 
     /// The times in `[from, to)` in which freezes keep it from firing, with their slots; those without slots are left out.
