@@ -16,7 +16,7 @@ use crate::build_error::BuildError;
 use crate::builder::Builder;
 use crate::client::{Calendars, Context, Freezes, Jobs, MAX_NAMED_JOBS, Orgs, Reports, Runs, TargetReport};
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineFailed, EngineOptions};
+use crate::engine::{Engine, EngineFailed, EngineOptions, Starting};
 use crate::events::{EventStream, Events};
 use crate::inbox::{self, Inbox, Left};
 use crate::sync::{SyncPlan, Syncer};
@@ -55,6 +55,8 @@ pub(crate) struct Parts {
     pub(crate) known: BTreeSet<Target>,
     pub(crate) options: EngineOptions,
     pub(crate) events: Events,
+    /// The instances of this program that have begun and are not listed yet.
+    pub(crate) starting: Starting,
     /// Syncs the declared jobs, one sync at a time.
     pub(crate) syncer: Mutex<Syncer>,
 }
@@ -80,14 +82,18 @@ impl Everbell {
     /// [`shutdown`](crate::guides::shutdown) has the details.
     ///
     /// It may be called again after it has ended, and several times at once: each call is a separate instance.
-    pub async fn run_until(&self, shutdown: impl Future<Output = ()>) -> Result<(), EngineFailed> {
+    pub fn run_until(&self, shutdown: impl Future<Output = ()>) -> impl Future<Output = Result<(), EngineFailed>> {
+        let engine = self.engine();
+        engine.shared.begin(&self.parts.starting);
         // A large future, which others are put into.
-        let engine = Box::pin(self.engine().run_until(shutdown));
-        tokio::select! {
-            biased;
-            ended = engine => ended,
-            never = Box::pin(inbox::serve(&self.parts)) => match never {},
-            never = Box::pin(self.parts.keep_declared()) => match never {},
+        let engine = Box::pin(engine.run_until(shutdown));
+        async move {
+            tokio::select! {
+                biased;
+                ended = engine => ended,
+                never = Box::pin(inbox::serve(&self.parts)) => match never {},
+                never = Box::pin(self.parts.keep_declared()) => match never {},
+            }
         }
     }
 

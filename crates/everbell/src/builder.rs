@@ -18,7 +18,7 @@ use crate::app_name;
 use crate::bell::{Everbell, Parts};
 use crate::build_error::BuildError;
 use crate::clock::{Clock, DatabaseClock};
-use crate::engine::EngineOptions;
+use crate::engine::{EngineOptions, Starting};
 use crate::events::{Event, Events, Observer};
 use crate::extract::States;
 use crate::handler::{Handler, HandlerFn};
@@ -290,7 +290,10 @@ impl Builder {
         let clock = if let Some(clock) = self.clock { clock } else { Arc::new(DatabaseClock::start(&*store).await?) };
         let (options, events) = (self.options, Events::new(self.observers));
         let (targets, syncer) = (Serving::new(targets), Mutex::new(syncer));
-        Ok((Arc::new(Parts { store, clock, targets, known, options, events, syncer }), states))
+        Ok((
+            Arc::new(Parts { store, clock, targets, known, options, events, starting: Starting::default(), syncer }),
+            states,
+        ))
     }
 
     /// Returns the parts that replace those of a running program.

@@ -139,6 +139,8 @@ impl Parts {
 
     /// Refuses a target that no live instance serves now.
     pub(super) async fn expect_served(&self, target: &Target) -> StoreResult<()> {
+        // Read first: an instance that stops starting meanwhile is listed.
+        let starts = self.starting.any();
         let live = self.live_instances().await?;
         let working = live.into_iter().filter(|instance| !instance.draining);
         let known: BTreeSet<Target> = working.flat_map(|instance| instance.targets).collect();
@@ -147,6 +149,9 @@ impl Parts {
         }
         let targets = self.targets.now();
         if targets.serves(target) {
+            if starts {
+                return Ok(());
+            }
             let reason = format!("no live instance serves `{target}` at this moment; start one");
             return Err(Invalid::new("target", reason).into());
         }

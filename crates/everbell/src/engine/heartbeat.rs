@@ -65,6 +65,7 @@ impl Heartbeat {
             shared.note_absence(now).await?;
         }
         let beat = store.heartbeat(&shared.instance(now), Some(until), shared.may_rest()).await?;
+        shared.has_begun();
         shared.set_draining(beat.draining);
         self.look(beat.work, now, sent);
         let may_have_lapsed = beat.has_lapsed || beat.has_unleased;

@@ -37,13 +37,14 @@ mod repairer;
 mod resumer;
 mod shutdown;
 mod signals;
+mod starting;
 #[cfg(test)]
 mod tests;
 mod trust;
 mod upstream;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use everbell_core::InstanceId;
@@ -74,8 +75,10 @@ pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;
 pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
+pub(crate) use starting::Starting;
 
 use self::process::Process;
+use self::starting::Beginning;
 use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
 use crate::targets::Serving;
@@ -106,6 +109,8 @@ pub(crate) struct Shared {
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
     draining: AtomicBool,
+    /// Until the first heartbeat.
+    beginning: Mutex<Option<Beginning>>,
 }
 
 /// One instance: everything that makes schedules fire.
@@ -175,6 +180,7 @@ impl Engine {
             process: Process::own(),
             done,
             draining: AtomicBool::new(false),
+            beginning: Mutex::new(None),
         });
         Engine {
             planner: Planner::new(&shared),
@@ -199,6 +205,16 @@ impl Engine {
 impl Shared {
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Counts this instance among those that start, until its first heartbeat or its end.
+    pub(crate) fn begin(&self, starting: &Starting) {
+        *self.beginning.lock().unwrap_or_else(PoisonError::into_inner) = Some(starting.begin());
+    }
+
+    /// Others see this instance from here on.
+    fn has_begun(&self) {
+        *self.beginning.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     /// Whether no more work shall be taken.

@@ -86,6 +86,18 @@ async fn a_target_is_tried_where_somebody_serves_it(stored: Stored) {
 }
 
 #[tokio::test]
+async fn a_target_can_be_tried_from_the_start_of_its_instance() {
+    let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
+    let bell = bell(&stored, &clock).await;
+    let starting = bell.run_until(std::future::pending());
+    assert!(stored.store.list_instances().await.unwrap().is_empty(), "it has not said so yet");
+    assert_eq!(bell.runs().try_target("nothing", ()).await.unwrap().status, RunStatus::Pending);
+    drop(starting);
+    let refused = bell.runs().try_target("nothing", ()).await.unwrap_err().to_string();
+    assert_eq!(refused, "target: no live instance serves `nothing` at this moment; start one");
+}
+
+#[tokio::test]
 async fn targets_that_nobody_serves_are_told_with_their_jobs() {
     let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
     let bell = bell(&stored, &clock).await;

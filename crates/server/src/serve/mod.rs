@@ -10,6 +10,7 @@ mod reload;
 mod signals;
 mod warnings;
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -179,17 +180,10 @@ impl Parts<'_> {
         let address = listener.local_addr()?;
         let pages = app.options().has_pages().then(|| Arc::new(Ui::new(&app)) as Arc<dyn Pages>);
         let limits = descriptors::limits(config);
-        let serving =
-            tokio::spawn(http::listen::serve(listener, http::router(&app, pages), limits, app.metrics.clone(), ended));
-        let watched = Arc::clone(&app);
-        let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
         let notifier = Arc::new(Notifier::from_env());
-        notifier.ready();
-        notifier.status(&format!("listening on {address}"));
         let watchdog = tokio::spawn(watchdog(Arc::clone(&notifier)));
         let reloads = signals.reloads.clone();
         let reloading = tokio::spawn(async move { reloader.follow(reloads).await });
-
         let stopping = async {
             signals.stopped(1).await;
             tracing::info!("stopping: taking no more work; send a second signal to exit at once");
@@ -198,9 +192,18 @@ impl Parts<'_> {
             // From here on a reload would only be in the way.
             reloading.abort();
         };
+        // It has begun before the first request can ask what it serves.
+        let working = work(config, &bell, stopping);
+        let serving =
+            tokio::spawn(http::listen::serve(listener, http::router(&app, pages), limits, app.metrics.clone(), ended));
+        let watched = Arc::clone(&app);
+        let watching = tokio::spawn(async move { watched.live.watch(&watched.bell).await });
+        notifier.ready();
+        notifier.status(&format!("listening on {address}"));
+
         let worked = tokio::select! {
             () = signals.stopped(2) => return Ok(Exit::Interrupted),
-            worked = work(config, &bell, stopping) => worked,
+            worked = working => worked,
             never = notify::run(&bell, newest) => match never {},
         };
         end.send_replace(true);
@@ -298,11 +301,18 @@ async fn watchdog(notifier: Arc<Notifier>) {
 }
 
 /// Runs the scheduler, if this process has that role, until it is asked to stop.
-async fn work(config: &Config, bell: &Everbell, stopping: impl Future<Output = ()>) -> Result<(), CliError> {
+fn work<'a>(
+    config: &Config,
+    bell: &'a Everbell,
+    stopping: impl Future<Output = ()> + 'a,
+) -> Pin<Box<dyn Future<Output = Result<(), CliError>> + 'a>> {
     if !config.server.role.schedules() {
-        bell.announce_until(&["api"], stopping).await;
-        return Ok(());
+        return Box::pin(async {
+            bell.announce_until(&["api"], stopping).await;
+            Ok(())
+        });
     }
     let failed = |error: everbell::EngineFailed| CliError::Failed { message: error.to_string(), hint: None };
-    bell.run_until(stopping).await.map_err(failed)
+    let working = bell.run_until(stopping);
+    Box::pin(async move { working.await.map_err(failed) })
 }
