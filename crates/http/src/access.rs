@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use everbell::{Calendars, Everbell, Jobs, Orgs, Runs, StoreResult};
 use everbell_core::store::{AuditEntry, Origin};
 use jiff::Timestamp;
@@ -335,6 +335,13 @@ pub fn bearer(header: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
+/// The password of an `Authorization` header of the scheme `Basic`.
+pub fn basic_password(header: &str) -> Option<String> {
+    let (scheme, credentials) = header.split_once(' ')?;
+    let credentials = STANDARD.decode(credentials.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"))?;
+    String::from_utf8(credentials).ok()?.split_once(':').map(|(_, password)| password.to_owned())
+}
+
 /// Fails if the actor lacks this role.
 pub fn expect_role(actor: &Actor, needed: Role) -> Result<(), Problem> {
     if actor.role >= needed {
@@ -360,6 +367,14 @@ mod tests {
     fn only_bearer_tokens_are_taken() {
         assert_eq!((bearer("Bearer  a "), bearer("bEARER a")), (Some("a"), Some("a")));
         assert_eq!((bearer("Basic a"), bearer("a"), bearer("")), (None, None, None));
+    }
+
+    #[test]
+    fn the_password_of_any_name_is_read() {
+        let read = |credentials: &str| basic_password(&format!("basic {}", STANDARD.encode(credentials)));
+        assert_eq!(read("calendar:evb_a").as_deref(), Some("evb_a"));
+        assert_eq!((read(":a:b").as_deref(), read("evb_a")), (Some("a:b"), None));
+        assert_eq!((basic_password("Basic é"), basic_password("Bearer YTpi")), (None, None));
     }
 
     #[test]

@@ -55,7 +55,10 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "password": { "type": "http", "scheme": "basic", "description": "A token as the password of any name." },
+            },
         },
     })
 }
@@ -158,7 +161,7 @@ fn operation(mount: &str, route: &Route) -> Value {
         operation["requestBody"] = request_body(route, fields);
     }
     match route.access {
-        Access::Role(role) => operation["x-role"] = json!(role.as_str()),
+        Access::Role(role) | Access::Feed(role) => operation["x-role"] = json!(role.as_str()),
         Access::RunHistory => operation["x-role"] = json!("viewer"),
         Access::Open | Access::Metrics => {}
     }
@@ -182,6 +185,7 @@ fn security(access: Access) -> Value {
     match access {
         Access::Open | Access::Metrics => json!([]),
         Access::Role(_) | Access::RunHistory => json!([{ "token": [] }]),
+        Access::Feed(_) => json!([{ "token": [] }, { "password": [] }]),
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::access::{Actor, Role, expect_role};
+use super::access::{Actor, Role, basic_password, expect_role};
 use super::body::read_body;
 use super::denials::{Attempt, Denied};
 use super::limit::Quota;
@@ -79,6 +79,10 @@ pub async fn handle(
         Ok(response) => render(response, &id),
         Err(problem) => render_problem(&problem, &id),
     };
+    if matches!(route.access, Access::Feed(_)) && status == StatusCode::UNAUTHORIZED {
+        let password = HeaderValue::from_static("Basic realm=\"everbell\", charset=\"UTF-8\"");
+        response.headers_mut().append(header::WWW_AUTHENTICATE, password);
+    }
     for (name, value) in context.quota.iter().flat_map(|quota| quota.headers(WRITE_LIMIT_NAME)) {
         if let Ok(value) = HeaderValue::from_str(&value) {
             response.headers_mut().insert(name, value);
@@ -191,7 +195,7 @@ pub(super) async fn run_to_completion(
 /// The role that a route needs. Everybody is a viewer.
 pub fn needed_role(app: &App, access: Access) -> Role {
     match access {
-        Access::Role(role) => role,
+        Access::Role(role) | Access::Feed(role) => role,
         Access::RunHistory => app.options().run_history,
         Access::Open | Access::Metrics => Role::Viewer,
     }
@@ -218,14 +222,16 @@ async fn authorize(
 ) -> Result<Actor, Problem> {
     match access {
         Access::Open => return Ok(Actor::anonymous("nobody")),
-        Access::Role(_) | Access::RunHistory => {}
+        Access::Role(_) | Access::Feed(_) | Access::RunHistory => {}
         Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
     }
     if let Some(user) = user {
         return Ok(Actor::user(user, app.bell.now()));
     }
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    authenticate(app, header, headers, peer).await
+    let password = header.filter(|_| matches!(access, Access::Feed(_))).and_then(basic_password);
+    let password = password.map(|token| format!("Bearer {token}"));
+    authenticate(app, password.as_deref().or(header), headers, peer).await
 }
 
 /// Authenticates a caller by a bearer token.

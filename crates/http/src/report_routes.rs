@@ -4,9 +4,12 @@ use axum::http::Method;
 use everbell_wire as wire;
 
 use super::access::Role::Viewer;
-use super::api::reports;
-use super::route::Access::{Role, RunHistory};
+use super::api::{feed, reports};
+use super::route::Access::{Feed, Role, RunHistory};
 use super::route::{Route, route};
+
+/// A calendar without events.
+const FEED: &str = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//everbell//next fires//EN\r\nEND:VCALENDAR\r\n";
 
 /// The past and the future of all jobs.
 #[rustfmt::skip]
@@ -22,6 +25,9 @@ pub(super) fn report_routes() -> Vec<Route> {
         route(get.clone(), "/next", Role(Viewer), reports::next).does("listNextFiresOfAll", "List the next times at which jobs fire").query(reports::NEXT)
             .details("Fires on days that a calendar excludes are left out, those in a freeze are marked. A job with scope `per_org` is listed with the next fire of each org, and orgs that fire at the same time are one item.")
             .returns::<wire::NextFires>(200, "The next times"),
+        route(get.clone(), "/next/calendar.ics", Feed(Viewer), feed::next).does("getCalendarFeed", "Subscribe to the next fires in a calendar").query(feed::NEXT_ICS)
+            .details("For calendars that subscribe to an address. Those that know only a name and a password send a token as the password of any name. Fires in a freeze are canceled events.")
+            .returns_text(200, "The next fires, at most 5,000", "text/calendar", FEED),
         route(get.clone(), "/backfills", RunHistory, reports::backfills).does("listAllBackfills", "List the backfills of all jobs, newest first").query(reports::BACKFILLS)
             .returns_page::<wire::BackfillReport>("A page of backfills and their progress"),
         route(get, "/stats", RunHistory, reports::stats).does("getStats", "Show statistics of all jobs").query(reports::STATS)

@@ -34,6 +34,9 @@ pub enum Access {
     Open,
     /// Callers with at least this role.
     Role(Role),
+    /// Programs that read regularly, such as calendars, with at least this role. Of these, many only know a name and a
+    /// password: a token is taken as the password of any name, too.
+    Feed(Role),
     /// Callers who may read runs, as configured.
     RunHistory,
     /// Programs on this machine, or callers with the metrics token.

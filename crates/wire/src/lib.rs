@@ -27,6 +27,7 @@ pub mod event;
 pub mod example;
 pub mod form;
 pub mod gap;
+pub mod icalendar;
 pub mod job;
 pub mod job_body;
 mod job_schedule;

@@ -10,7 +10,7 @@ use everbell_core::store::{
     StoreError, StoreResult,
 };
 use everbell_core::{Definition, JobId, JobKey, JobStatus, OrgId, Scope};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::backfill_reports::BackfillReport;
 use super::explain::upcoming;
@@ -21,7 +21,7 @@ const MAX_JOBS: usize = 10_000;
 /// The number of jobs in one read.
 const PAGE_ROWS: u32 = 1_000;
 /// The most fires that are listed at once.
-pub const MAX_NEXT_FIRES: usize = 1_000;
+pub const MAX_NEXT_FIRES: usize = 5_000;
 
 /// Reports over all jobs: `bell.reports().outages(None, None).await?`.
 #[derive(Clone, Debug)]
@@ -38,7 +38,9 @@ pub struct NextRequest {
     pub until: Option<Timestamp>,
     /// Only jobs with this label, of any value if that is absent.
     pub label: Option<(String, Option<String>)>,
-    /// How many fires at most, up to 1,000.
+    /// Only jobs that fire at most so many times in the 24 hours after the first of these fires.
+    pub most_a_day: Option<usize>,
+    /// How many fires at most, up to 5,000.
     pub limit: usize,
 }
 
@@ -66,6 +68,8 @@ pub struct NextFires {
     pub more: bool,
     /// Whether every job was looked at.
     pub complete: bool,
+    /// How many jobs were left out because they fire too often a day.
+    pub frequent: usize,
 }
 
 /// Runs and gaps of a window, counted.
@@ -162,8 +166,12 @@ impl Reports {
         let limit = request.limit.clamp(1, MAX_NEXT_FIRES);
         let freezes = self.context.parts.store.freezes(now).await?;
         let (jobs, complete) = self.candidates(request, from > now, limit).await?;
-        let mut fires = Vec::new();
+        let (mut fires, mut frequent) = (Vec::new(), 0);
         for job in jobs {
+            if request.most_a_day.is_some_and(|most| fires_more(&job, (now, from), most)) {
+                frequent += 1;
+                continue;
+            }
             own_fires(&job, (now, from, until), limit, &mut fires);
         }
         let is_due_too = if from > now { from } else { everbell_core::EARLIEST };
@@ -175,7 +183,7 @@ impl Reports {
             fire.at = fire.at.max(now);
             fire.frozen = freeze_at(&freezes, &fire.job.job.definition, fire.at).cloned();
         }
-        Ok(NextFires { fires, more, complete })
+        Ok(NextFires { fires, more, complete, frequent })
     }
 
     /// The jobs that may have a fire among the first ones: those that fire first or, from a later time on, all of them.
@@ -253,6 +261,16 @@ fn own_fires(
         fires.sort_by_key(|fire| fire.at);
         fires.truncate(limit + 1);
     }
+}
+
+/// Whether a job fires more than so many times in the 24 hours after its first fire.
+fn fires_more(job: &JobRow, range: (Timestamp, Timestamp), most: usize) -> bool {
+    let definition = &job.job.definition;
+    let (Ok(spec), Scope::Global) = (&definition.spec, definition.scope) else { return false };
+    let mut own = upcoming(job, spec, job.timer.as_ref(), range);
+    let Some(first) = own.next() else { return false };
+    let is_same_day = |at: Timestamp| at.duration_since(first) < SignedDuration::from_hours(24);
+    most.checked_sub(1).is_none_or(|more| own.nth(more).is_some_and(is_same_day))
 }
 
 fn is_wanted(row: &JobRow, request: &NextRequest) -> bool {

@@ -11,6 +11,7 @@ pub mod edits;
 pub mod events;
 #[cfg(test)]
 mod example_tests;
+pub mod feed;
 pub mod freezes;
 pub mod instances;
 pub mod job_history;

@@ -101,7 +101,7 @@ pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
         }
     };
     let limit = form.count("limit").unwrap_or(DEFAULT_FIRES) as usize;
-    let next = NextRequest { from, until, label: form.text("label").map(label), limit };
+    let next = NextRequest { from, until, label: form.text("label").map(label), most_a_day: None, limit };
     let fires = request.reports().next(&next).await?;
     let items = fires.fires.iter().map(fire).collect();
     ApiResponse::ok(&wire::NextFires { items, more: fires.more, complete: fires.complete })

@@ -13,6 +13,7 @@ mod denials;
 mod edits;
 mod entrance;
 pub(crate) mod events;
+mod feed;
 mod flows;
 mod hostile;
 mod idempotency;

@@ -76,6 +76,8 @@ struct TimelinePage {
     all_link: String,
     next: Option<String>,
     empty: bool,
+    /// The address of the calendar feed.
+    feed: String,
     /// The reason why the actor may not create jobs.
     no_make: Option<String>,
 }
@@ -171,9 +173,8 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let around = moment(&mut form, "around", None)?;
     let (middle, half) = (around.unwrap_or(request.now), SignedDuration::from_mins(hours * 30));
     let window = Window::around(middle, half, &request)?;
-    let mut filter = filter(&api_request, &form)?;
-    filter.status = vec![JobStatus::Active, JobStatus::Paused];
-    filter.sort = JobSort::NextRunAt;
+    let status = vec![JobStatus::Active, JobStatus::Paused];
+    let filter = JobFilter { status, sort: JobSort::NextRunAt, ..filter(&api_request, &form)? };
     let after = page::from_query(&api_request)?.after;
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_ROWS, after }).await?;
     let (summaries, gaps, outages, frame, freezes, orgs) = tokio::join!(
@@ -211,6 +212,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let moved = |by: SignedDuration| links.with("around", &middle.saturating_add(by).unwrap_or(middle).to_string());
     let next = page::next(&api_request, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let template = TimelinePage {
+        feed: format!("{}/next/calendar.ics", request.api_base()),
         picture: Markup::from_html(chart::timeline(&input)),
         table: Markup::from_html(chart::timeline_table(&input)),
         agenda: Markup::from_html(chart::agenda(&input)),

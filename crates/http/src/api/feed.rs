@@ -1,0 +1,108 @@
+//! The next fires as a calendar that people subscribe to.
+
+use std::time::Duration;
+
+use everbell::client::{MAX_NEXT_FIRES, NextFire, NextFires, NextRequest};
+use everbell_wire::form::{Field, Kind as Value, TEXT, optional};
+use everbell_wire::icalendar::{Feed, FeedEvent};
+use everbell_wire::job::Schedule;
+use everbell_wire::percent;
+use jiff::Timestamp;
+
+use super::jobs::label;
+use crate::problem::Problem;
+use crate::request::{ApiRequest, ApiResponse};
+
+pub(crate) const NEXT_ICS: &[Field] = &[
+    optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."),
+    optional("within", Value::Span, "How far to look ahead, at most 366d. Default: 31d."),
+    optional("frequent", Value::Flag, "Also jobs that fire more than 24 times a day. Default: false."),
+];
+
+const DEFAULT_WITHIN: Duration = Duration::from_hours(31 * 24);
+const MAX_WITHIN: Duration = Duration::from_hours(366 * 24);
+/// Jobs that fire more often would hide all others in a calendar.
+const MOST_A_DAY: usize = 24;
+
+pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let form = request.query(NEXT_ICS);
+    let within = form.span("within").unwrap_or(DEFAULT_WITHIN);
+    if within > MAX_WITHIN {
+        return Err(Problem::at("parameter", "within", "must be at most 366 days"));
+    }
+    let now = request.app.bell.now();
+    let until = now.checked_add(within).map_err(|_| Problem::at("parameter", "within", "is too long"))?;
+    let word = form.text("label").map(str::to_owned);
+    let asked = NextRequest {
+        from: None,
+        until: Some(until),
+        label: word.as_deref().map(label),
+        most_a_day: (!form.flag("frequent")).then_some(MOST_A_DAY),
+        limit: MAX_NEXT_FIRES,
+    };
+    let next = request.reports().next(&asked).await?;
+    let options = request.app.options();
+    let title = options.environment.as_ref().map_or_else(|| "everbell".to_owned(), |name| format!("everbell {name}"));
+    let feed = Feed {
+        name: word.map_or_else(|| title.clone(), |word| format!("{title}: {word}")),
+        about: about(&next),
+        events: next.fires.iter().map(|fire| event(fire, options.public_url.as_deref())).collect(),
+    };
+    let response = ApiResponse::text("text/calendar", feed.to_text(now));
+    Ok(response.header("content-disposition", "inline; filename=\"everbell.ics\""))
+}
+
+/// The contents of the calendar, and the jobs that it leaves out.
+fn about(next: &NextFires) -> String {
+    let mut about = "The next runs of scheduled jobs.".to_owned();
+    if next.frequent > 0 {
+        let jobs = if next.frequent == 1 { "job that fires" } else { "jobs that fire" };
+        about += &format!(" Without {} {jobs} more than {MOST_A_DAY} times a day.", next.frequent);
+    }
+    if next.more {
+        let last = next.fires.last().map_or(Timestamp::UNIX_EPOCH, |fire| fire.at);
+        about += &format!(" Only the first {MAX_NEXT_FIRES} runs, until {last:.0}.");
+    }
+    about
+}
+
+fn event(fire: &NextFire, public_url: Option<&str>) -> FeedEvent {
+    let definition = &fire.job.job.definition;
+    let schedule = Schedule::from(&**definition);
+    let key = definition.key.to_string();
+    let local =
+        fire.at.in_tz(&schedule.timezone).map_or_else(|_| fire.at.to_string(), |at| at.strftime("%F %T").to_string());
+    let mut about = format!(
+        "{} ({})\n{local} {}\nTarget: {}",
+        schedule.text,
+        schedule.expression.as_deref().unwrap_or("once"),
+        schedule.timezone,
+        definition.target
+    );
+    if !definition.description.is_empty() {
+        about = format!("{}\n\n{about}", definition.description);
+    }
+    if let Some(freeze) = &fire.frozen {
+        about += &format!("\nDoes not fire because of a freeze: {}", freeze.reason);
+    }
+    let orgs = fire.orgs.as_ref();
+    let title = match orgs {
+        None => key.clone(),
+        Some((org, 1)) => format!("{key} for {org}"),
+        Some((_, orgs)) => format!("{key} for {orgs} orgs"),
+    };
+    FeedEvent {
+        at: fire.at,
+        title,
+        about,
+        url: public_url
+            .map(|base| format!("{}/jobs/{}", base.trim_end_matches('/'), percent::encode(&key, percent::RESERVED))),
+        categories: definition
+            .labels
+            .iter()
+            .map(|(name, value)| if value.is_empty() { name.clone() } else { format!("{name}={value}") })
+            .collect(),
+        is_canceled: fire.frozen.is_some(),
+        key,
+    }
+}
