@@ -1,7 +1,8 @@
 # Sourced by scripts that test the API of a running server: builds and starts it, and stops it at the end.
 # After `start_server`, `address` and `token` are how to reach it, and `folder` is a temporary folder.
 
-cargo build --quiet --locked -p everbell-server
+# With one small test beside it, cargo builds it with the features that the tests use: after the tests it is there already.
+cargo build --quiet --workspace --locked --bin everbell --test peers
 target=$(cargo metadata --format-version 1 --no-deps --offline | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 
 # Installs the Python packages of a requirements file beside the build output, and again when the file changes.

@@ -192,3 +192,47 @@ fn every_transition_is_fenced_and_goes_where_it_may() {
         }
     }
 }
+
+#[test]
+fn only_what_takes_a_run_from_its_instance_is_lost() {
+    let settled = |run: &Settling, outcome| settle(run, outcome, now()).unwrap();
+    let panicked = || Outcome::Panicked("boom".to_owned());
+    let once = run(RunStatus::Running, 1, 1);
+    let again = retried(1, 2, Vec::new());
+    assert!(settled(&once, Outcome::Lost(None)).is_lost());
+    assert!(!settled(&once, panicked()).is_lost());
+    assert!(!settled(&once, Outcome::Succeeded { result: None }).is_lost());
+    assert!(settled(&again, Outcome::Lost(None)).is_lost());
+    assert!(!settled(&again, panicked()).is_lost());
+    let mut given_back = settled(&again, Outcome::Lost(None));
+    if let Next::Retry { ended, .. } = &mut given_back.to {
+        *ended = None;
+    }
+    assert!(!given_back.is_lost(), "its own instance gives it back");
+}
+
+#[test]
+fn what_is_known_of_a_stop_is_in_the_failure() {
+    let lease = Json::parse("details", r#"{"instance":"a"}"#).ok();
+    let limit = Json::parse("details", r#"{"timeoutMs":900000}"#).ok();
+    assert!(lease.is_some() && limit.is_some());
+    for (outcome, details) in
+        [(Outcome::Lost(lease.clone()), lease), (Outcome::TimedOut(Duration::from_mins(15)), limit)]
+    {
+        let to = settle(&run(RunStatus::Running, 1, 1), outcome, now()).unwrap().to;
+        let Next::Finish { failure: Some(failure), .. } = to else { panic!("it has one attempt") };
+        assert_eq!(failure.details, details);
+    }
+}
+
+#[test]
+fn a_retry_of_a_run_that_shall_be_canceled_is_canceled_when_its_attempt_ended() {
+    let later = now() + Duration::from_secs(1);
+    let retry = settle(&retried(1, 2, Vec::new()), Outcome::Lost(None), now()).unwrap();
+    let canceled = cancel_retry(&retry, "ana", later).unwrap();
+    assert_eq!((canceled.run_id, canceled.attempt, canceled.from), (retry.run_id, 1, RunStatus::Pending));
+    let Next::Finish { status, finished_at, failure, .. } = canceled.to else { panic!("it is not tried again") };
+    assert_eq!((status, finished_at, failure), (RunStatus::Canceled, now(), Some(Failure::canceled("ana"))));
+    let ended = settle(&run(RunStatus::Running, 1, 1), Outcome::Lost(None), now()).unwrap();
+    assert_eq!(cancel_retry(&ended, "ana", later), None);
+}

@@ -16,6 +16,22 @@ fn decisions_are_those_on_file() {
     golden::compare("plan.txt", decide);
 }
 
+#[test]
+fn a_fire_moves_to_this_moment_but_not_before_it() {
+    let at = |text: &str| text.parse::<Timestamp>().unwrap();
+    let now = at("2026-11-15T12:10:00Z");
+    let job = given::job("0 * * * *", "", now);
+    let seen = PlanContext::default();
+    let slot = Some(at("2026-11-15T13:00:00Z"));
+    let (job_id, last_slot_at) = (job.id, now);
+    let timer =
+        Timer { job_id, org: None, next_run_at: slot, last_slot_at, rescheduled_from: None, last_local_date: None };
+    let moved = plan::reschedule(&job, &timer, &seen, now, now).unwrap();
+    assert_eq!((moved.next_run_at, moved.rescheduled_from), (Some(now), slot));
+    let refused = plan::reschedule(&job, &timer, &seen, at("2026-11-15T12:09:59Z"), now).unwrap_err();
+    assert_eq!(refused.to_string(), "nextRunAt: must not be in the past");
+}
+
 /// Reads the case, asks the core, and writes the answer down.
 fn decide(input: &str) -> String {
     let lines: Vec<&str> = input.lines().filter(|line| !line.starts_with('#')).collect();

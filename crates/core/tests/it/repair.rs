@@ -2,6 +2,7 @@
 
 use everbell_core::change::{self, JobView};
 use everbell_core::plan::Missed;
+use everbell_core::rearm::rearm;
 use everbell_core::repair::{Repair, needed};
 use everbell_core::{Definition, GapReason, Job, JobStatus, Pause, Scope, Spec, Timer, Unschedulable, Zone};
 use jiff::Timestamp;
@@ -93,4 +94,15 @@ fn an_error_whose_cause_is_gone_ends_with_a_gap() {
     let gap = &change.plan.gaps[0];
     assert_eq!((gap.reason, gap.first_slot_at, gap.last_slot_at), (GapReason::Errored, at("12:00"), at("13:00")));
     assert_eq!((change.state.error, change.plan.timer.next_run_at), (None, Some(at("14:00"))));
+}
+
+#[test]
+fn a_timer_that_comes_back_from_a_false_future_forgets_where_its_fire_was_moved() {
+    let mut view = hourly();
+    view.timer.last_slot_at = at("17:00");
+    view.timer.next_run_at = Some(at("18:20"));
+    view.timer.rescheduled_from = Some(at("18:00"));
+    let timer = rearm(&view.job.definition, &view.timer, view.job.definition.spec.as_ref().ok(), at("13:30"));
+    assert_eq!((timer.last_slot_at, timer.next_run_at), (at("13:30"), Some(at("14:00"))));
+    assert_eq!(timer.rescheduled_from, None, "or the slot of 18:00 would be fired at 14:00");
 }

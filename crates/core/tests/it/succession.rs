@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use everbell_core::change::{self, Edit, JobChange, JobView};
 use everbell_core::plan::{self, Plan, PlanContext};
-use everbell_core::{GapReason, Job, JobId, NewRun, Spec, Timer};
+use everbell_core::{Definition, Gap, GapReason, Job, JobId, NewRun, Spec, Timer, Unschedulable};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
@@ -177,6 +177,27 @@ fn what_was_skipped_holds_for_another_schedule_as_far_as_it_has_the_same_slots()
     assert_eq!(life.timer().next_run_at, Some(at("14:00:00")), "up to 13:00 all of its slots were skipped");
     life.edit(Some("*/30 * * * *"));
     assert_eq!(life.timer().next_run_at, Some(at("09:00:00")), "08:30 is no slot that was skipped: it begins anew");
+}
+
+#[test]
+fn what_a_version_missed_in_its_error_is_a_gap_of_the_one_that_repairs_it() {
+    let repaired = given::job("0 * * * *", "", at("09:30:00"));
+    let spec = repaired.spec.clone().unwrap();
+    let why = Unschedulable { reason: "no such zone".to_owned(), ..Unschedulable::default() };
+    let broken = Definition { spec: Err(why), ..repaired.clone() };
+    let (job_id, last_slot_at) = (broken.id, at("10:00:00"));
+    let timer =
+        Timer { job_id, org: None, next_run_at: None, last_slot_at, rescheduled_from: None, last_local_date: None };
+    let succeed = |reason| {
+        let seen = PlanContext::default();
+        plan::succeed(&broken, &timer, &seen, reason, (&repaired, &spec), at("13:30:00"))
+    };
+    let (last, next) = succeed(GapReason::Errored);
+    let reason = GapReason::Errored;
+    let missed = Gap { first_slot_at: at("11:00:00"), last_slot_at: at("13:00:00"), slots: 3, reason, actor: None };
+    assert_eq!((last.gaps, last.timer.last_slot_at, last.timer.next_run_at), (vec![missed], at("13:00:00"), None));
+    assert_eq!(next.next_run_at, Some(at("14:00:00")));
+    assert_eq!(succeed(GapReason::Paused).0.gaps, [], "of a pause, nobody knows which slots there were");
 }
 
 #[test]

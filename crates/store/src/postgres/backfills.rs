@@ -14,8 +14,9 @@ use super::job_changes::Wanted;
 use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::backfills::{
-    BackfillColumns, DerivedColumns, SlotRunColumns, changed_meanwhile, check_backfills, check_looked_up, step_entry,
+    BackfillColumns, SlotRunColumns, changed_meanwhile, check_backfills, check_looked_up, step_entry,
 };
+use crate::rows::binds::{bind_backfill, bind_new_backfill};
 use crate::rows::{org_text, readable};
 
 #[async_trait]
@@ -94,33 +95,9 @@ pub(super) async fn write_backfill(
         let query = sqlx::query(include_str!("sql/forget_last_runs.sql"));
         on(what, query.bind(job.as_uuid()).bind(org).bind(withdrawn.clone()).execute_on(&mut *conn)).await?;
     }
-    let (row, derived) = (BackfillColumns::new(&backfill), DerivedColumns::new(&backfill));
     let query = match expected_revision {
-        None => sqlx::query(include_str!("sql/insert_backfill.sql"))
-            .bind(row.id)
-            .bind(row.revision)
-            .bind(row.job_key)
-            .bind(row.org_id)
-            .bind(row.requested_at)
-            .bind(row.requested_by)
-            .bind(row.reason)
-            .bind(row.from_at)
-            .bind(row.to_at)
-            .bind(row.status)
-            .bind(row.progress)
-            .bind(row.updated_at)
-            .bind(derived.is_open)
-            .bind(derived.paused_ok)
-            .bind(derived.run_trigger),
-        Some(expected) => sqlx::query(include_str!("sql/update_backfill.sql"))
-            .bind(row.id)
-            .bind(row.revision)
-            .bind(row.status)
-            .bind(row.progress)
-            .bind(row.updated_at)
-            .bind(derived.is_open)
-            .bind(derived.paused_ok)
-            .bind(i64::try_from(expected).unwrap_or(i64::MAX)),
+        None => bind_new_backfill!(sqlx::query(include_str!("sql/insert_backfill.sql")), &backfill),
+        Some(expected) => bind_backfill!(sqlx::query(include_str!("sql/update_backfill.sql")), &backfill, expected),
     };
     if on(what, query.execute_on(conn)).await?.rows_affected() == 0 {
         return Err(changed_meanwhile(&backfill));

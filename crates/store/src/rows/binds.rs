@@ -140,4 +140,48 @@ macro_rules! bind_session {
     }};
 }
 
-pub(crate) use {bind_audit, bind_instance, bind_job, bind_job_state, bind_session, bind_timer};
+/// The values of `insert_backfill.sql`, from a [`Backfill`](everbell_core::backfill::Backfill).
+macro_rules! bind_new_backfill {
+    ($query:expr, $backfill:expr) => {{
+        let row = $crate::rows::backfills::BackfillColumns::new($backfill);
+        let derived = $crate::rows::backfills::DerivedColumns::new($backfill);
+        $query
+            .bind(row.id)
+            .bind(row.revision)
+            .bind(row.job_key)
+            .bind(row.org_id)
+            .bind(row.requested_at)
+            .bind(row.requested_by)
+            .bind(row.reason)
+            .bind(row.from_at)
+            .bind(row.to_at)
+            .bind(row.status)
+            .bind(row.progress)
+            .bind(row.updated_at)
+            .bind(derived.is_open)
+            .bind(derived.paused_ok)
+            .bind(derived.run_trigger)
+    }};
+}
+
+/// The values of `update_backfill.sql`, from a [`Backfill`](everbell_core::backfill::Backfill) and the revision that it
+/// must still have.
+macro_rules! bind_backfill {
+    ($query:expr, $backfill:expr, $expected:expr) => {{
+        let row = $crate::rows::backfills::BackfillColumns::new($backfill);
+        let derived = $crate::rows::backfills::DerivedColumns::new($backfill);
+        $query
+            .bind(row.id)
+            .bind(row.revision)
+            .bind(row.status)
+            .bind(row.progress)
+            .bind(row.updated_at)
+            .bind(derived.is_open)
+            .bind(derived.paused_ok)
+            .bind(i64::try_from($expected).unwrap_or(i64::MAX))
+    }};
+}
+
+pub(crate) use {
+    bind_audit, bind_backfill, bind_instance, bind_job, bind_job_state, bind_new_backfill, bind_session, bind_timer,
+};

@@ -102,13 +102,14 @@ impl LoadedJobs {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use everbell_core::{JobKey, Json, Policies, Scope, Source, Spec, Target, Zone};
     use jiff::Timestamp;
 
     use super::*;
 
-    fn definition(number: usize) -> Definition {
+    /// A job of this number.
+    pub(crate) fn definition(number: usize) -> Definition {
         let mut tail = [0; 10];
         tail[..8].copy_from_slice(&number.to_be_bytes());
         Definition {

@@ -71,3 +71,24 @@ fn entry(job: &Definition, orgs: &[&OrgId], why: &str, now: Timestamp) -> AuditE
         ..of_job(job.id, job.key.as_str(), why, now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::rows::definitions::tests::definition;
+
+    #[test]
+    fn entries_of_one_instant_have_ids_of_their_own() {
+        let (job, why, now) = (definition(1), "no such zone".to_owned(), Timestamp::UNIX_EPOCH);
+        let orgs = ["acme", "globex", "initech"].map(|org| OrgId::new(org).unwrap());
+        // Two batches of the same instant, and the job as a whole.
+        let batch = |orgs: &[OrgId]| of_orgs(orgs.iter().map(|org| (&job, org, &why)), now);
+        let mut entries = batch(&orgs[..2]);
+        entries.extend(batch(&orgs[2..]));
+        entries.push(of_job(job.id, job.key.as_str(), &why, now));
+        let ids: BTreeSet<_> = entries.iter().map(|entry| entry.id).collect();
+        assert_eq!((entries.len(), ids.len()), (6, 6), "{entries:?}");
+    }
+}
