@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, StoreError, SyncAction, changes_only_credentials};
+use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, SyncAction, changes_only_credentials};
 use everbell_core::Json;
 use everbell_http::{App, Reload, ReloadError, audit_entry};
 use everbell_observe::{Metrics, logs};
@@ -122,11 +122,10 @@ impl Reload for Reloader {
 }
 
 impl Reloader {
+    /// Fails, and changes nothing, if they do not work.
     async fn renew_credentials(&self, next: &Config) -> Result<(), ReloadError> {
-        self.bell.renew_credentials(next.database.reveal()).await.map_err(|error| match error {
-            StoreError::Invalid(invalid) => ReloadError::Invalid(vec![invalid.to_string()]),
-            other => ReloadError::Store(other),
-        })
+        let renewed = self.bell.renew_credentials(next.database.reveal()).await;
+        renewed.map_err(|error| ReloadError::Invalid(vec![format!("database.url: {error}")]))
     }
 
     /// Applies what cannot fail, and says so.
