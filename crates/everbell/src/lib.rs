@@ -79,6 +79,7 @@
 //! | `sqlite` | [`SqliteStore`], with SQLite itself | yes |
 //! | `tls` | encrypted connections to PostgreSQL (rustls with ring); without it, connect only over a trusted network | yes |
 //! | `testing` | [`testing`]; turn it on in `[dev-dependencies]` | no |
+//! | `upkeep` | `upkeep` and `copy`: inspecting, backing up and moving a database, as the server does | no |
 //! | `tower` | `Builder::layer`: layers of tower around handlers | no |
 //!
 //! # Words
@@ -144,14 +145,14 @@ pub use targets::{Action, PayloadCheck, TargetOptions};
 pub use trace::Tracing;
 pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
 
-pub use everbell_store::copy;
 #[cfg(feature = "postgres")]
 pub use everbell_store::postgres::PostgresStore;
 #[cfg(feature = "sqlite")]
 pub use everbell_store::sqlite::SqliteStore;
-pub use everbell_store::upkeep;
-pub use everbell_store::{AppConnection, check_address};
+pub use everbell_store::{AppConnection, changes_only_credentials, check_address};
 pub use everbell_store::{ConnectOptions, connect, connect_with, deadline, with_deadline};
+#[cfg(feature = "upkeep")]
+pub use everbell_store::{copy, upkeep};
 
 pub use everbell_core::chain::ChainOn;
 pub use everbell_core::change::Edit;

@@ -219,8 +219,14 @@ impl App {
     }
 
     /// For another program, which mounts it where it likes.
-    pub(crate) fn embedded(options: ApiOptions, admin_token: Option<&Secret>, bell: Everbell, metrics: Metrics) -> App {
-        App::assemble(options, Authenticator::new(admin_token), Live::without_end(), bell, metrics)
+    pub(crate) fn embedded(
+        options: ApiOptions,
+        admin_token: Option<&Secret>,
+        bell: Everbell,
+        metrics: Metrics,
+        ended: watch::Receiver<bool>,
+    ) -> App {
+        App::assemble(options, Authenticator::new(admin_token), Live::new(ended), bell, metrics)
     }
 
     fn assemble(

@@ -1,11 +1,14 @@
 //! [`Embedded`]: the API inside another program.
 
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
 use everbell::Everbell;
 use everbell_observe::Metrics;
 use everbell_wire::secret::Secret;
+use tokio::sync::watch;
 
 use super::access::bad_admin_token;
 use super::app::{ApiOptions, App, Served};
@@ -28,26 +31,32 @@ use super::app::{ApiOptions, App, Served};
 ///
 /// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
 /// let bell = everbell::Everbell::builder().database("sqlite::memory:").build().await?;
-/// let api = Embedded::new(&bell).router().layer(middleware::from_fn(sign_in));
+/// let embedded = Embedded::new(&bell).with_graceful_shutdown(everbell::shutdown_signal());
+/// let api = embedded.router().layer(middleware::from_fn(sign_in));
 /// let app: Router = Router::new().nest("/admin/cron", api);
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
-/// axum::serve(listener, app).await?;
+/// let running = bell.start();
+/// axum::serve(listener, app).with_graceful_shutdown(everbell::shutdown_signal()).await?;
+/// running.shutdown().await?;
 /// # Ok(())
 /// # }
 /// ```
 ///
 /// `everbell_ui::router` mounts the pages as well.
-#[derive(Debug)]
 pub struct Embedded {
     bell: Everbell,
     options: ApiOptions,
     admin_token: Option<Secret>,
+    shutdown: Option<Shutdown>,
 }
+
+/// Resolves when the application stops.
+type Shutdown = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl Embedded {
     /// The API of this instance.
     pub fn new(bell: &Everbell) -> Embedded {
-        Embedded { bell: bell.clone(), options: ApiOptions::embedded(bell), admin_token: None }
+        Embedded { bell: bell.clone(), options: ApiOptions::embedded(bell), admin_token: None, shutdown: None }
     }
 
     /// Accepts this token for the role `admin`. It must not be easy to guess: `evb_` and at least 32 characters.
@@ -82,6 +91,15 @@ impl Embedded {
         self
     }
 
+    /// Ends event streams when `shutdown` resolves, such as [`everbell::shutdown_signal()`](everbell::shutdown_signal()). An
+    /// open page follows such a stream, and a graceful shutdown of the application's server waits for it: without this call
+    /// until the page is closed.
+    #[must_use]
+    pub fn with_graceful_shutdown(mut self, shutdown: impl Future<Output = ()> + Send + 'static) -> Embedded {
+        self.shutdown = Some(Box::pin(shutdown));
+        self
+    }
+
     /// Returns the routes of the API. Must be called within a tokio runtime.
     pub fn router(self) -> Router {
         super::router(&self.into_app(), None)
@@ -97,10 +115,22 @@ impl Embedded {
 
     fn into_app(self) -> Arc<App> {
         debug_assert_eq!(self.options.served, Served::Embedded);
-        let app = Arc::new(App::embedded(self.options, self.admin_token.as_ref(), self.bell, Metrics::new()));
+        let (end, ended) = watch::channel(false);
+        let shutdown = self.shutdown.unwrap_or_else(|| Box::pin(std::future::pending()));
+        tokio::spawn(async move {
+            shutdown.await;
+            end.send_replace(true);
+        });
+        let app = Arc::new(App::embedded(self.options, self.admin_token.as_ref(), self.bell, Metrics::new(), ended));
         let watched = Arc::clone(&app);
         tokio::spawn(async move { watched.live.watch(&watched.bell).await });
         app
+    }
+}
+
+impl fmt::Debug for Embedded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Embedded").field("bell", &self.bell).field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -108,8 +138,8 @@ impl Embedded {
 #[derive(Debug)]
 pub struct WeakToken(&'static str);
 
-impl std::fmt::Display for WeakToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for WeakToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the admin token {}", self.0)
     }
 }

@@ -50,8 +50,6 @@ pub struct Live {
     /// Whether a first poll is done, so that all later changes are published.
     is_polling: watch::Sender<bool>,
     ended: watch::Receiver<bool>,
-    /// Keeps the channel open, because a dropped sender would mean the end.
-    _never: Option<watch::Sender<bool>>,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +66,7 @@ pub struct Listening {
 }
 
 impl Live {
+    /// Creates a source whose streams end when `ended` says so.
     pub fn new(ended: watch::Receiver<bool>) -> Live {
         let epoch = Uuid::new_v4().simple().to_string()[..8].to_owned();
         Live {
@@ -77,14 +76,7 @@ impl Live {
             listener_joined: Notify::new(),
             is_polling: watch::Sender::new(false),
             ended,
-            _never: None,
         }
-    }
-
-    /// Creates a source that never ends by itself.
-    pub fn without_end() -> Live {
-        let (end, ended) = watch::channel(false);
-        Live { _never: Some(end), ..Live::new(ended) }
     }
 
     /// Resolves when the server ends, and every stream with it.

@@ -15,21 +15,24 @@
 //! ```
 
 #![cfg_attr(
-    not(all(feature = "postgres", feature = "sqlite")),
+    not(all(feature = "postgres", feature = "sqlite", feature = "upkeep")),
     allow(
         dead_code,
         unreachable_code,
         unused_imports,
         unused_macros,
         unused_variables,
-        reason = "what only the other database needs"
+        reason = "what only the other database needs, or upkeep"
     )
 )]
 
+#[cfg(feature = "upkeep")]
 pub mod copy;
+mod credentials;
 mod deadline;
 mod in_transaction;
 mod micros;
+mod moved;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod part;
 mod rows;
@@ -41,6 +44,7 @@ pub mod memory;
 pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "upkeep")]
 pub mod upkeep;
 
 #[cfg(feature = "conformance")]
@@ -51,6 +55,7 @@ pub mod testing;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use credentials::{changes_only_credentials, renew_credentials};
 pub use deadline::{deadline, with_deadline};
 use everbell_core::Invalid;
 use everbell_core::store::{Store, StoreResult};

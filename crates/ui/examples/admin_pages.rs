@@ -10,7 +10,7 @@ use axum::Router;
 use axum::extract::Request;
 use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -18,6 +18,7 @@ use everbell::{Everbell, Run, Schedule};
 use everbell_http::access::Role;
 use everbell_http::{Embedded, User};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 async fn report(run: Run) {
     run.log("counted everything");
@@ -54,22 +55,40 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()
         .await?;
 
-    let pages = everbell_ui::router(Embedded::new(&bell).environment("example"));
+    // One signal for all: open pages, the server and the engine.
+    let (stop, stopping) = watch::channel(false);
+    let embedded = Embedded::new(&bell).environment("example").with_graceful_shutdown(wait(stopping.clone()));
+    let pages = everbell_ui::router(embedded);
     let app = Router::new()
         .route("/", get(async || "the application\n"))
+        // The first page is at the path without a slash behind it.
+        .route("/admin/cron/", get(async || Redirect::permanent("/admin/cron")))
         .nest("/admin/cron", pages.layer(middleware::from_fn(sign_in)));
     let address = std::env::var("EVERBELL_EXAMPLE_ADDRESS").unwrap_or_else(|_| "127.0.0.1:0".to_owned());
     let listener = TcpListener::bind(address).await?;
     println!("pages at http://{}/admin/cron", listener.local_addr()?);
 
     let running = bell.start();
-    let seconds = std::env::var("EVERBELL_EXAMPLE_SECONDS").ok().and_then(|text| text.parse().ok());
-    tokio::select! {
-        served = axum::serve(listener, app) => served?,
-        () = everbell::shutdown_signal() => {}
-        () = tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(u64::MAX / 2))) => {}
-    }
+    tokio::spawn(async move {
+        stopped().await;
+        stop.send_replace(true);
+    });
+    axum::serve(listener, app).with_graceful_shutdown(wait(stopping)).await?;
     running.shutdown().await?;
     println!("stopped");
     Ok(())
+}
+
+async fn wait(mut stopping: watch::Receiver<bool>) {
+    // An error means that the sender is gone: then it is time as well.
+    let _gone = stopping.wait_for(|stop| *stop).await;
+}
+
+/// SIGTERM, ctrl-c, or as many seconds as `EVERBELL_EXAMPLE_SECONDS` says.
+async fn stopped() {
+    let seconds = std::env::var("EVERBELL_EXAMPLE_SECONDS").ok().and_then(|text| text.parse().ok());
+    tokio::select! {
+        () = everbell::shutdown_signal() => {}
+        () = tokio::time::sleep(Duration::from_secs(seconds.unwrap_or(u64::MAX / 2))) => {}
+    }
 }

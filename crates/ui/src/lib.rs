@@ -315,7 +315,7 @@ const API_MOUNT: &str = "/api/v1";
 
 /// The pages and, below `/api/v1`, the API of a program's own [`Everbell`](everbell::Everbell), to be nested into its
 /// axum application at any path; the first page is at that path without a slash behind it. Must be called within a
-/// tokio runtime.
+/// tokio runtime. Open pages follow an event stream, which [`Embedded::with_graceful_shutdown`] ends.
 ///
 /// The application decides who is who, as [`Embedded`] describes. A person without a
 /// [`User`](everbell_http::User) of the application signs in with a token.
@@ -332,7 +332,8 @@ const API_MOUNT: &str = "/api/v1";
 /// }
 ///
 /// let bell = everbell::Everbell::builder().database("sqlite::memory:").build().await?;
-/// let pages = everbell_ui::router(Embedded::new(&bell).environment("staging"));
+/// let embedded = Embedded::new(&bell).environment("staging").with_graceful_shutdown(everbell::shutdown_signal());
+/// let pages = everbell_ui::router(embedded);
 /// let app: Router = Router::new().nest("/admin/cron", pages.layer(middleware::from_fn(sign_in)));
 /// # Ok(())
 /// # }

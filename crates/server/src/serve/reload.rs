@@ -1,13 +1,14 @@
 //! Reloading the configuration: `SIGHUP`, or `POST /config/reload`.
 //!
 //! Everything is read and checked first, targets and channels are made, and conflicts with other owners of jobs are looked
-//! for: until then nothing has changed. Then jobs are synced and targets replaced ([`Everbell::reload`]), and the rest
+//! for: until then nothing has changed. New credentials of the database are tried and taken first, because the old ones may be
+//! worth nothing any more. Then jobs are synced and targets replaced ([`Everbell::reload`]), and the rest
 //! follows, which cannot fail. Settings that are used when the server starts stay as they were, and are reported.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, SyncAction};
+use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, SyncAction, changes_only_credentials};
 use everbell_core::Json;
 use everbell_http::{App, Reload, ReloadError, audit_entry};
 use everbell_observe::{Metrics, logs};
@@ -83,7 +84,7 @@ impl Reload for Reloader {
             return Err(ReloadError::Invalid(vec![format!("the configuration file {file} is gone")]));
         }
         let needs_restart = needs_restart(&self.started, &read);
-        let mut next = with_settings_in_use(read, &self.started);
+        let mut next = with_settings_in_use(read, &self.started, &current);
         if next.file.is_none() {
             next.schedules.clone_from(&current.schedules);
         }
@@ -93,6 +94,9 @@ impl Reload for Reloader {
         let supervisor = if dry_run { Supervisor::none() } else { self.supervisor.supervisor(&next) };
         let builder = builder(&next, &self.metrics, &supervisor).map_err(|error| invalid(error.to_string()))?;
         let mut changes = changes(&current, &next);
+        if !dry_run && next.database != current.database {
+            self.renew_credentials(&next).await?;
+        }
         let synced = if dry_run { self.bell.plan_reload(builder).await } else { self.bell.reload(builder).await };
         let synced = synced.map_err(|error| match error {
             BuildError::Invalid(problems) => ReloadError::Invalid(problems),
@@ -118,6 +122,12 @@ impl Reload for Reloader {
 }
 
 impl Reloader {
+    /// Fails, and changes nothing, if they do not work.
+    async fn renew_credentials(&self, next: &Config) -> Result<(), ReloadError> {
+        let renewed = self.bell.renew_credentials(next.database.reveal()).await;
+        renewed.map_err(|error| ReloadError::Invalid(vec![format!("database.url: {error}")]))
+    }
+
     /// Applies what cannot fail, and says so.
     async fn apply(&self, next: &Config, notifications: Notifications, actor: &str, reloaded: &Reloaded) {
         if next.auth.admin_token.is_none()
@@ -170,8 +180,9 @@ impl Reloader {
     }
 }
 
-/// The new configuration with those settings of the start that only a restart changes.
-fn with_settings_in_use(next: Config, started: &Config) -> Config {
+/// The new configuration with those settings of the start that only a restart changes. The address of the database may
+/// have other credentials than the current one.
+fn with_settings_in_use(next: Config, started: &Config, current: &Config) -> Config {
     let mut engine = started.engine.clone();
     engine.roles.retain(|role| role != NOTIFIER);
     if started.server.role.schedules() && evaluates(&next.rules) {
@@ -187,21 +198,27 @@ fn with_settings_in_use(next: Config, started: &Config) -> Config {
     ui.environment.clone_from(&next.ui.environment);
     let mut jobs = next.jobs;
     jobs.app.clone_from(&started.jobs.app);
-    let (database, connect) = (started.database.clone(), started.connect.clone());
+    let renews = changes_only_credentials(current.database.reveal(), next.database.reveal());
+    let database = if renews { next.database.clone() } else { current.database.clone() };
+    let connect = started.connect.clone();
     Config { engine, server, api, ui, jobs, database, connect, metrics: started.metrics, ..next }
 }
 
 /// The keys whose values differ from those at the start and that a reload does not apply.
 fn needs_restart(started: &Config, next: &Config) -> Vec<String> {
+    let is_same_database = started.database == next.database
+        || changes_only_credentials(started.database.reveal(), next.database.reveal());
     let is_reloaded = |key: &str| {
         let section = key.split(['.', ' ']).next().unwrap_or_default();
-        RELOADED.iter().any(|one| *one == key || *one == section) || !SECTIONS.contains(&section)
+        RELOADED.iter().any(|one| *one == key || *one == section)
+            || !SECTIONS.contains(&section)
+            || (is_same_database && key.starts_with("database.url"))
     };
     let value =
         |config: &Config, key: &str| config.sources.iter().find(|one| one.key == key).map(|one| one.value.clone());
     let keys = next.sources.iter().map(|shown| &shown.key).filter(|key| !is_reloaded(key));
     let mut changed: Vec<String> = keys.filter(|key| value(started, key) != value(next, key)).cloned().collect();
-    if started.database != next.database && !changed.iter().any(|key| key.starts_with("database.url")) {
+    if !is_same_database && !changed.iter().any(|key| key.starts_with("database.url")) {
         changed.push("database.url".to_owned());
     }
     changed
@@ -224,6 +241,7 @@ fn changes(before: &Config, after: &Config) -> Vec<ConfigChange> {
         ("auth.admin_token", before.auth.admin_token != after.auth.admin_token),
         ("auth.metrics_token", before.auth.metrics_token != after.auth.metrics_token),
         ("auth.run_history", before.auth.run_history != after.auth.run_history),
+        ("database.url", before.database != after.database),
         ("jobs.adopt", before.jobs.adopt != after.jobs.adopt),
         ("jobs.removed", before.jobs.removed != after.jobs.removed),
         ("log.level", before.log.filter.to_string() != after.log.filter.to_string()),

@@ -104,6 +104,29 @@ async fn a_run_continues_the_span_in_which_the_application_handles_the_request()
     assert_eq!(answer["run"]["traceId"], OWN_TRACE, "{text}");
 }
 
+/// A page follows such a stream as long as it is open.
+#[tokio::test]
+async fn a_graceful_shutdown_of_the_application_ends_event_streams() {
+    let bell = Everbell::builder().database("sqlite::memory:").build().await.unwrap();
+    let stop = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let stopped = || {
+        let stop = std::sync::Arc::clone(&stop);
+        async move { drop(stop.acquire_owned().await) }
+    };
+    let api = Embedded::new(&bell).admin_token(TOKEN).unwrap().with_graceful_shutdown(stopped()).router();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/events", listener.local_addr().unwrap());
+    let serving = tokio::spawn(axum::serve(listener, api).with_graceful_shutdown(stopped()).into_future());
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let request = reqwest::Client::new().get(url).header("authorization", format!("Bearer {TOKEN}"));
+    let mut stream = request.send().await.unwrap();
+    assert!(stream.chunk().await.unwrap().is_some(), "the stream begins");
+    stop.add_permits(2);
+    let ended = tokio::time::timeout(Duration::from_secs(30), serving).await;
+    ended.expect("the open stream keeps the server").unwrap().unwrap();
+    while stream.chunk().await.unwrap().is_some() {}
+}
+
 #[tokio::test]
 async fn a_token_that_could_be_guessed_is_refused() {
     let bell = Everbell::builder().database("sqlite::memory:").build().await.unwrap();

@@ -8,6 +8,7 @@ mod chains;
 mod cli;
 mod client;
 mod config;
+mod credentials;
 mod cron;
 mod db;
 mod db_copy;

@@ -23,7 +23,8 @@ use everbell_core::{Invalid, RunId};
 use futures_util::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 
-pub use report::{CopiedTable, CopyProgress, CopyReport, CopyStep, Moved, TableSum};
+pub use crate::moved::Moved;
+pub use report::{CopiedTable, CopyProgress, CopyReport, CopyStep, TableSum};
 
 use self::ending::Ending;
 pub(crate) use self::side::Access;

@@ -17,7 +17,7 @@ use super::pooler::{News, Pool, Session};
 use super::schema::{DEFAULT_SCHEMA, Schema};
 use super::started::Started;
 use super::statement::Statement;
-use super::{PostgresStore, copy, errors, listen, migrate};
+use super::{PostgresStore, errors, listen, migrate, moved};
 use crate::ConnectOptions;
 use crate::deadline::{Budget, Stage};
 use crate::rows::Definitions;
@@ -84,7 +84,13 @@ fn settings(own: &[(&'static str, &str)], limit: Duration, behind_pooler: bool) 
 }
 
 /// Connections with these settings.
-fn pool(hosts: &Arc<Hosts>, schema: &Arc<Schema>, own: &[(&'static str, &str)], limit: Duration, most: usize) -> Pool {
+pub(super) fn pool(
+    hosts: &Arc<Hosts>,
+    schema: &Arc<Schema>,
+    own: &[(&'static str, &str)],
+    limit: Duration,
+    most: usize,
+) -> Pool {
     let (schema, hosts) = (Arc::clone(schema), Arc::clone(hosts));
     if hosts.is_direct() {
         Pool::direct(Connections::new(hosts, settings(own, limit, false), most), limit, schema)
@@ -107,6 +113,9 @@ impl PostgresStore {
     /// needed or changed, and tables of the same names in other schemas are not looked at. Tables of a release that had no
     /// schema of its own are moved there.
     ///
+    /// A password that the address leaves out is read from `PGPASSFILE` or `~/.pgpass`, for each connection, so it may be
+    /// rotated there. One that the address holds is replaced with [`PostgresStore::renew_credentials`].
+    ///
     /// The address is never shown with its password, whatever goes wrong.
     pub async fn connect(url: &str) -> StoreResult<PostgresStore> {
         PostgresStore::connect_with(url, &ConnectOptions::default()).await
@@ -127,8 +136,7 @@ impl PostgresStore {
             pool_of(&LOOP_SETTINGS, LOOP_TIMEOUT, (others - readers).max(1)),
         );
         let current = Arc::clone(&hosts);
-        let listening: Option<listen::Options> =
-            hosts.is_direct().then(|| Box::new(move || current.current().clone()) as _);
+        let listening: Option<listen::Options> = hosts.is_direct().then(|| Box::new(move || current.current()) as _);
         PostgresStore::start(hosts, &schema, readers, loops, listening, max_connections).await
     }
 
@@ -180,7 +188,7 @@ impl PostgresStore {
         max_connections: usize,
     ) -> StoreResult<PostgresStore> {
         patiently(|| migrate::run(&readers)).await?;
-        if let Some(moved) = copy::read_mark(&readers).await? {
+        if let Some(moved) = moved::read_mark(&readers).await? {
             return Err(moved.refuse());
         }
         // One of each is there from the start, so that the first verbs do not meet a server that is full.

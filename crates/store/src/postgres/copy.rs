@@ -14,10 +14,10 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, PgConnection, Postgres, Row as _};
 use uuid::Uuid;
 
-use super::connect::{KEEPALIVE_SETTINGS, on, reach, schema_of};
+use super::connect::{KEEPALIVE_SETTINGS, reach, schema_of};
 use super::errors;
+use super::moved::{MarkColumns, mark};
 use super::schema::Schema;
-use super::statement::{Backend, Statement};
 use crate::ConnectOptions;
 use crate::copy::tables::{Column, LEFT_OUT, TABLES, Table};
 use crate::copy::value::{Kind, Row, Value};
@@ -310,19 +310,6 @@ impl PostgresSide {
     pub(crate) async fn rollback(&mut self) -> StoreResult<()> {
         self.run("rolling back", "rollback").await
     }
-}
-
-/// The mark of a database that was copied elsewhere.
-pub(super) async fn read_mark(backend: impl Backend) -> StoreResult<Option<Moved>> {
-    let query = sqlx::query_as(include_str!("sql/moved.sql"));
-    let found: Option<MarkColumns> = on(READING, query.fetch_optional_on(backend)).await?;
-    Ok(found.map(mark))
-}
-
-type MarkColumns = (String, String, bool, Micros);
-
-fn mark((to, target, is_done, at): MarkColumns) -> Moved {
-    Moved { to, target, is_done, at: at.into() }
 }
 
 fn quoted(names: impl Iterator<Item = &'static str>) -> String {

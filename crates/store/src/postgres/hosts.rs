@@ -5,7 +5,9 @@
 
 use std::fmt;
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
@@ -43,7 +45,7 @@ pub(crate) enum Wanted {
 
 /// The servers of one address.
 pub(super) struct Hosts {
-    list: Vec<PgConnectOptions>,
+    list: RwLock<Vec<Host>>,
     wanted: Wanted,
     /// Without a pooler between, whose connections must be left as they are.
     direct: bool,
@@ -55,6 +57,17 @@ pub(super) struct Hosts {
     is_crowded: AtomicBool,
 }
 
+/// A server, and how to connect to it.
+#[derive(Clone)]
+struct Host {
+    /// As they were when the store was opened, or its credentials were renewed.
+    options: PgConnectOptions,
+    /// The address that they were read from. It is read again for each connection, because it may leave the password to
+    /// `PGPASSFILE`, whose content changes.
+    url: Option<String>,
+    behind_pooler: bool,
+}
+
 /// The time of the next attempt after a refusal.
 #[derive(Debug, Default)]
 struct Retry {
@@ -64,23 +77,20 @@ struct Retry {
 
 impl Hosts {
     pub(super) fn parse(address: &PostgresAddress) -> sqlx::Result<Hosts> {
-        let mut hosts = Vec::new();
-        for url in &address.urls {
-            let mut options: PgConnectOptions = url.parse()?;
-            // Errors are reported by their callers, without statements in the log of whoever embeds this.
-            options = options.application_name("everbell").disable_statement_logging();
-            if address.behind_pooler {
-                // A pooler refuses what it does not know.
-                options = options.extra_float_digits(None);
-            }
-            hosts.push(options);
-        }
-        Ok(Hosts::new(hosts, address.wanted, !address.behind_pooler))
+        let read = |url: &String| Host::parse(url, address.behind_pooler);
+        let list = address.urls.iter().map(read).collect::<sqlx::Result<Vec<Host>>>()?;
+        Ok(Hosts::with(list, address.wanted, !address.behind_pooler))
     }
 
+    /// Uses these options for all connections.
     pub(super) fn new(hosts: Vec<PgConnectOptions>, wanted: Wanted, direct: bool) -> Hosts {
+        let host = |options| Host { options, url: None, behind_pooler: !direct };
+        Hosts::with(hosts.into_iter().map(host).collect(), wanted, direct)
+    }
+
+    fn with(list: Vec<Host>, wanted: Wanted, direct: bool) -> Hosts {
         Hosts {
-            list: hosts,
+            list: RwLock::new(list),
             wanted,
             direct,
             current: AtomicUsize::new(0),
@@ -90,14 +100,38 @@ impl Hosts {
         }
     }
 
+    /// Whether the store was opened from an address, so that another one can replace it.
+    pub(super) fn is_from_address(&self) -> bool {
+        self.list().iter().all(|host| host.url.is_some())
+    }
+
+    /// Whether these are the same databases of the same servers, apart from the credentials.
+    pub(super) fn same_servers(&self, other: &Hosts) -> bool {
+        let places = |hosts: &Hosts| hosts.list().iter().map(Host::place).collect::<Vec<_>>();
+        (self.wanted, self.direct) == (other.wanted, other.direct) && places(self) == places(other)
+    }
+
+    /// Connects as the other one from now on. Connections of before are closed when they are given back.
+    pub(super) fn take_credentials(&self, other: &Hosts) {
+        let list = other.list().clone();
+        *self.list.write().unwrap_or_else(PoisonError::into_inner) = list;
+        // After the list: a connection that is made meanwhile with the old credentials counts as an old one.
+        self.generation.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn list(&self) -> RwLockReadGuard<'_, Vec<Host>> {
+        self.list.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether there is no pooler between.
     pub(super) fn is_direct(&self) -> bool {
         self.direct
     }
 
     /// The one that was reached last.
-    pub(super) fn current(&self) -> &PgConnectOptions {
-        &self.list[self.current.load(Ordering::Relaxed) % self.list.len()]
+    pub(super) fn current(&self) -> PgConnectOptions {
+        let list = self.list();
+        list[self.current.load(Ordering::Relaxed) % list.len()].options()
     }
 
     pub(super) fn generation(&self) -> u64 {
@@ -151,10 +185,10 @@ impl Hosts {
 
     /// Connects once: to the server that was reached last, else to the others in their order.
     pub(super) async fn connect_to_any(&self, settings: &[(&str, &str)]) -> sqlx::Result<PgConnection> {
-        let (first, count) = (self.current.load(Ordering::Relaxed), self.list.len());
+        let (first, count) = (self.current.load(Ordering::Relaxed), self.list().len());
         let mut refusal = None;
         for place in first..first + count {
-            let options = self.list[place % count].clone();
+            let options = self.list()[place % count].options();
             // Without settings nothing is said: a pooler refuses `options`, also if they are empty.
             let options = if settings.is_empty() { options } else { options.options(settings.iter().copied()) };
             let connecting = self.connect_to(&options);
@@ -206,6 +240,34 @@ impl Hosts {
             );
         }
     }
+}
+
+impl Host {
+    fn parse(url: &str, behind_pooler: bool) -> sqlx::Result<Host> {
+        Ok(Host { options: read(url, behind_pooler)?, url: Some(url.to_owned()), behind_pooler })
+    }
+
+    /// The options for a connection at this moment.
+    fn options(&self) -> PgConnectOptions {
+        let read_again = self.url.as_deref().and_then(|url| read(url, self.behind_pooler).ok());
+        read_again.unwrap_or_else(|| self.options.clone())
+    }
+
+    /// Which database of which server it is.
+    fn place(&self) -> (Option<PathBuf>, String, u16, String) {
+        let options = &self.options;
+        let database = options.get_database().unwrap_or_else(|| options.get_username());
+        let host = options.get_host().to_lowercase();
+        (options.get_socket().cloned(), host, options.get_port(), database.to_owned())
+    }
+}
+
+fn read(url: &str, behind_pooler: bool) -> sqlx::Result<PgConnectOptions> {
+    let options: PgConnectOptions = url.parse()?;
+    // Errors are reported by their callers, without statements in the log of whoever embeds this.
+    let options = options.application_name("everbell").disable_statement_logging();
+    // A pooler refuses what it does not know.
+    Ok(if behind_pooler { options.extra_float_digits(None) } else { options })
 }
 
 /// The reason why no server gave a connection, for all waiting callers.
@@ -271,8 +333,9 @@ fn is_passing(error: &sqlx::Error) -> bool {
 impl fmt::Display for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = |options: &PgConnectOptions| format!("{}:{}", options.get_host(), options.get_port());
-        let hosts: Vec<String> = self.list.iter().map(shown).collect();
-        write!(f, "postgres://{}/{}", hosts.join(","), self.list[0].get_database().unwrap_or(""))
+        let list = self.list();
+        let hosts: Vec<String> = list.iter().map(|host| shown(&host.options)).collect();
+        write!(f, "postgres://{}/{}", hosts.join(","), list[0].options.get_database().unwrap_or(""))
     }
 }
 

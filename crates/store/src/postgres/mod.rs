@@ -14,9 +14,11 @@ mod calendars;
 mod chains;
 mod cluster;
 mod connect;
+#[cfg(feature = "upkeep")]
 pub(crate) mod copy;
 mod counters;
 mod create_jobs;
+mod credentials;
 mod errors;
 mod floors;
 mod given_pool;
@@ -27,6 +29,7 @@ mod job_changes;
 mod jobs;
 mod listen;
 pub(crate) mod migrate;
+mod moved;
 mod old_layout;
 mod org_timers;
 mod orgs;
@@ -46,8 +49,10 @@ pub(crate) mod schema;
 mod started;
 mod statement;
 mod timers;
+#[cfg(feature = "upkeep")]
 pub(crate) mod upkeep;
 
+pub(crate) use credentials::differ_in_credentials_only;
 #[doc(no_inline)]
 pub use sqlx::PgPool;
 use tokio::sync::Notify;

@@ -294,7 +294,7 @@ mod tests {
     }
 
     async fn kill(connections: &Connections, name: i32) {
-        let mut other = PgConnection::connect_with(connections.0.hosts.current()).await.unwrap();
+        let mut other = PgConnection::connect_with(&connections.0.hosts.current()).await.unwrap();
         let killed = sqlx::query("select pg_terminate_backend($1, 10000)").bind(name).execute(&mut other);
         assert_eq!(killed.await.unwrap().rows_affected(), 1);
     }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::connect::{Conn, look, on};
 use super::statement::Statement;
-use super::{copy, migrate};
+use super::{migrate, moved};
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
 use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
@@ -26,7 +26,7 @@ pub(crate) async fn inspect(url: &str) -> StoreResult<Inspection> {
         old_layout,
         size_bytes: u64::try_from(size).ok(),
         oldest_transaction_at: oldest.map(Into::into),
-        moved: if known { copy::read_mark(&mut tx).await? } else { None },
+        moved: if known { moved::read_mark(&mut tx).await? } else { None },
         content: if known { Some(content(&mut tx).await?) } else { None },
     })
 }

@@ -19,7 +19,7 @@ use super::awaited_commits::AwaitedCommits;
 use super::fault_injection::Faults;
 use super::files::Files;
 use super::transaction::{Held, Line, Statement};
-use super::{SqliteStore, copy, errors, marker, migrate};
+use super::{SqliteStore, errors, marker, migrate, moved};
 use crate::micros::Micros;
 use crate::rows::Definitions;
 
@@ -105,7 +105,7 @@ impl SqliteStore {
         let mut writer = self.writer.lock().await;
         let connection = self.connected(&mut writer).await?;
         migrate::run(connection, clock()).await?;
-        copy::read_mark(connection).await?.map_or(Ok(()), |moved| Err(moved.refuse()))
+        moved::read_mark(connection).await?.map_or(Ok(()), |moved| Err(moved.refuse()))
     }
 
     /// The connection, opened when there is none or the last one broke.

@@ -17,7 +17,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteJournalMode, Sql
 use sqlx::{AssertSqlSafe, ConnectOptions, Row as _, Sqlite, SqliteConnection};
 use uuid::Uuid;
 
-use super::{connect, errors, upkeep};
+use super::{connect, errors, moved, upkeep};
 use crate::copy::tables::{Column, Table};
 use crate::copy::value::{Kind, Row, Value};
 use crate::copy::{Access, Limit, Moved};
@@ -88,7 +88,7 @@ impl SqliteSide {
     }
 
     pub(crate) async fn moved(&mut self) -> StoreResult<Option<Moved>> {
-        read_mark(&mut self.connection).await
+        moved::read_mark(&mut self.connection).await
     }
 
     pub(crate) async fn write_mark(&mut self, mark: &Moved) -> StoreResult<()> {
@@ -222,14 +222,6 @@ impl SqliteSide {
     pub(crate) async fn rollback(&mut self) -> StoreResult<()> {
         self.run("rolling back", "rollback").await
     }
-}
-
-/// The mark of a database that was copied elsewhere.
-pub(super) async fn read_mark(connection: &mut SqliteConnection) -> StoreResult<Option<Moved>> {
-    let query = sqlx::query_as(include_str!("sql/moved.sql"));
-    let found: Option<(String, String, bool, Micros)> =
-        query.fetch_optional(connection).await.map_err(|error| errors::from_sqlx(READING, error))?;
-    Ok(found.map(|(to, target, is_done, at)| Moved { to, target, is_done, at: at.into() }))
 }
 
 /// A connection in a transaction. Setting the mode of the journal and the first transaction need the file alone.

@@ -11,12 +11,14 @@ mod alerts;
 mod audit;
 mod awaited_commits;
 mod backfills;
+#[cfg(feature = "upkeep")]
 pub(crate) mod backup;
 mod batch;
 mod calendars;
 mod chains;
 mod cluster;
 mod connect;
+#[cfg(feature = "upkeep")]
 pub(crate) mod copy;
 mod counters;
 mod create_jobs;
@@ -30,6 +32,7 @@ mod job_changes;
 mod jobs;
 mod marker;
 mod migrate;
+mod moved;
 mod old_layout;
 mod org_timers;
 mod orgs;
@@ -43,6 +46,7 @@ mod run_statistics;
 mod runs;
 mod timers;
 mod transaction;
+#[cfg(feature = "upkeep")]
 pub(crate) mod upkeep;
 
 use std::path::PathBuf;

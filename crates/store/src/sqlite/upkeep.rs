@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sqlx::{ConnectOptions, SqliteConnection};
 use uuid::Uuid;
 
-use super::{connect, copy, errors, migrate};
+use super::{connect, errors, migrate, moved};
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
 use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
@@ -27,7 +27,7 @@ pub(crate) async fn inspect(path: &Path) -> StoreResult<Inspection> {
         old_layout,
         size_bytes: u64::try_from(size).ok(),
         oldest_transaction_at: None,
-        moved: if known { copy::read_mark(&mut connection).await? } else { None },
+        moved: if known { moved::read_mark(&mut connection).await? } else { None },
         content: if known { Some(content(&mut connection).await?) } else { None },
     })
 }

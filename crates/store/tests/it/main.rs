@@ -5,6 +5,7 @@ mod broken;
 mod chosen;
 mod copy;
 mod copy_marks;
+mod credentials;
 mod inside;
 mod list_isolation;
 mod memory;

@@ -1,0 +1,41 @@
+//! The mark of a database whose rows were copied to another one. Every start reads it, and `copy` writes it.
+
+use everbell_core::Invalid;
+use everbell_core::store::StoreError;
+use jiff::Timestamp;
+
+/// The mark of a database whose rows were copied to another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The name of the other database, without a password.
+    pub to: String,
+    /// Which database that is, however it is spelled.
+    pub target: String,
+    /// Whether the other database is known to have the rows.
+    pub is_done: bool,
+    /// The time of the copy.
+    pub at: Timestamp,
+}
+
+impl Moved {
+    /// Refuses to start on a database whose jobs go on elsewhere, or may.
+    pub(crate) fn refuse(&self) -> StoreError {
+        let (to, at) = (&self.to, self.when());
+        let reason = if self.is_done {
+            format!(
+                "was copied to `{to}` at {at}, and its jobs go on there, so starting it would fire them twice; use that one, \
+                 or, if it is not in use, allow this one again with `everbell db reopen`"
+            )
+        } else {
+            format!(
+                "a copy to `{to}` that began at {at} did not finish: run `everbell db copy` again, or allow this one again \
+                 with `everbell db reopen`"
+            )
+        };
+        Invalid::new("database", reason).into()
+    }
+
+    pub(crate) fn when(&self) -> impl std::fmt::Display {
+        self.at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+    }
+}
