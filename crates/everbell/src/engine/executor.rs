@@ -53,6 +53,8 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
     let lease = Lease::new(renewed, shared.options.lease, stops, Arc::clone(&shared.clock));
     let supervisor = {
         let shared = Arc::clone(shared);
+        // A task is as large as everything that it ever holds, and each of its parts keeps a copy.
+        let claim = Box::new(claim);
         tokio::spawn(async move {
             let done = work(&shared, claim, begun, Orders { asked, lease }).await;
             shared.inflight.ended(attempt);
@@ -70,7 +72,7 @@ struct Orders {
     lease: Lease,
 }
 
-async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) -> Done {
+async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Orders) -> Done {
     let started_at = claim.run.started_at.unwrap_or_else(|| shared.now());
     let info = run::info(&claim);
     let settling = settling(&claim);
@@ -103,7 +105,7 @@ async fn work(shared: &Shared, claim: Claim, begun: Duration, orders: Orders) ->
 /// Runs the handler until it ends or has to: how the run ends, `None` if that is not ours to say, and what it printed.
 async fn supervise(
     shared: &Shared,
-    claim: Claim,
+    claim: Box<Claim>,
     upstream: Option<everbell_core::Run>,
     served: &Served,
     Orders { mut asked, lease }: Orders,
@@ -111,7 +113,7 @@ async fn supervise(
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);
     let tracing = shared.targets.now().tracing.clone();
-    let run = Run::new(claim, upstream, shared.events.clone(), told, lease.clone(), tracing);
+    let run = Run::new(*claim, upstream, shared.events.clone(), told, lease.clone(), tracing);
     shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {

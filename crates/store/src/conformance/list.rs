@@ -135,6 +135,7 @@ macro_rules! conformance_cases {
                 a_one_time_job_retires_when_its_run_ends,
                 a_one_time_job_waits_for_the_last_attempt,
                 a_run_by_hand_does_not_retire_a_one_time_job,
+                a_success_ends_the_failures_of_the_one_time_job_that_it_retires,
                 a_large_batch_is_recorded_whole,
             }
             outputs {

@@ -255,6 +255,25 @@ pub async fn a_run_by_hand_does_not_retire_a_one_time_job(fresh: Fresh) {
     assert_eq!(world.plan(at("12:00")).await.runs.len(), 1);
 }
 
+pub async fn a_success_ends_the_failures_of_the_one_time_job_that_it_retires(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for (key, schedule) in [("once", "once 12:00"), ("daily", "0 12 * * *")] {
+        world.create(job(key, schedule)).await;
+        world.run_now(key, key, at("10:00")).await;
+    }
+    let by_hand = world.start(at("10:00")).await;
+    world.finish(&by_hand, &failure(), at("10:01")).await;
+    let state = async |key: &str| {
+        let state = world.get(key).await.job.state;
+        (state.status, state.consecutive_failures)
+    };
+    assert_eq!((state("once").await, state("daily").await), ((JobStatus::Active, 1), (JobStatus::Active, 1)));
+    let revision = world.get("once").await.job.state.revision;
+    assert_eq!(world.run_due(&success(), at("12:00")).await.len(), 2, "in one batch");
+    assert_eq!((state("once").await, state("daily").await), ((JobStatus::Retired, 0), (JobStatus::Active, 0)));
+    assert_eq!(world.get("once").await.job.state.revision, revision + 1);
+}
+
 pub async fn a_large_batch_is_recorded_whole(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(with(job("many", "0 * * * *"), |values| values.overlap = everbell_core::Overlap::Allow)).await;

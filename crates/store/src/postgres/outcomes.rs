@@ -24,14 +24,17 @@ use crate::rows::{Recording, earlier};
 pub(super) const MAX_DEADLOCK_ATTEMPTS: u32 = 5;
 
 impl PostgresStore {
+    /// Records transitions. `alone` has the one-time jobs that end with them, if nothing else can follow from them.
     pub(super) async fn record_once(
         &self,
         what: &str,
         transitions: &[Transition],
         now: Timestamp,
-        end_alone: bool,
+        alone: Option<&[Option<Uuid>]>,
     ) -> StoreResult<Vec<Recorded>> {
-        if end_alone && let Some(recorded) = self.record_successes(what, transitions).await? {
+        if let Some(retires) = alone
+            && let Some(recorded) = self.record_successes(what, transitions, retires, now).await?
+        {
             return Ok(recorded);
         }
         let mut tx = self.begin_loop(what).await?;
@@ -46,9 +49,16 @@ impl PostgresStore {
 
     /// The usual case, in one statement that is its own transaction: different runs, each of which succeeded. `None` if it
     /// ended none of them: other jobs may start after them.
-    async fn record_successes(&self, what: &str, transitions: &[Transition]) -> StoreResult<Option<Vec<Recorded>>> {
+    async fn record_successes(
+        &self,
+        what: &str,
+        transitions: &[Transition],
+        retires: &[Option<Uuid>],
+        now: Timestamp,
+    ) -> StoreResult<Option<Vec<Recorded>>> {
         let ended = transitions.iter().filter_map(Ended::from_transition).collect::<Vec<_>>();
-        let (runs, _) = self.alone(what, end_runs(&ended, true, true).fetch_one_on(&self.loops)).await?;
+        let query = end_runs(&ended, true, true).bind(sparse(retires, |job| *job)).bind(Micros::from(now));
+        let (runs, _) = self.alone(what, query.fetch_one_on(&self.loops)).await?;
         if runs.is_empty() {
             return Ok(None);
         }
@@ -145,7 +155,7 @@ impl<'a> Ended<'a> {
 /// Runs, and at the same places their jobs.
 type RunsAndJobs = (Vec<Uuid>, Vec<Option<Uuid>>);
 
-/// Ends the runs that are still guarded; returns them with their jobs.
+/// Ends the runs that are still guarded; returns them with their jobs. The caller adds the one-time jobs to retire, and when.
 fn end_runs<'a>(
     ended: &'a [Ended<'a>],
     only_successes: bool,
@@ -177,7 +187,9 @@ async fn end(
     if ended.is_empty() {
         return Ok(HashMap::new());
     }
-    let (runs, jobs) = on(what, end_runs(&ended, only_successes, false).fetch_one_on(&mut *conn)).await?;
+    // One-time jobs are retired by a statement of their own: here a run may have ended in any way.
+    let query = end_runs(&ended, only_successes, false).bind(Vec::<Uuid>::new()).bind(None::<Micros>);
+    let (runs, jobs) = on(what, query.fetch_one_on(&mut *conn)).await?;
     Ok(runs.into_iter().zip(jobs).collect())
 }
 

@@ -110,14 +110,15 @@ impl RunStore for PostgresStore {
         if transitions.is_empty() {
             return Ok(Vec::new());
         }
-        let end_alone = self.started.remove(transitions) && Recording::only_successes(transitions);
+        let retires = self.started.remove(transitions).filter(|_| Recording::only_successes(transitions));
+        let alone = retires.as_deref();
         for _ in 1..MAX_DEADLOCK_ATTEMPTS {
-            match self.record_once(WHAT, transitions, now, end_alone).await {
+            match self.record_once(WHAT, transitions, now, alone).await {
                 Err(error) if errors::is_deadlock(&error) => {}
                 answer => return answer,
             }
         }
-        self.record_once(WHAT, transitions, now, end_alone).await
+        self.record_once(WHAT, transitions, now, alone).await
     }
 
     async fn runs_after(&self, ended: RunId, finished_at: Timestamp, limit: u32) -> StoreResult<Vec<Run>> {

@@ -1,17 +1,18 @@
 //! Runs that were started here and end alone.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use everbell_core::RunId;
 use everbell_core::settle::Transition;
 use everbell_core::store::Claim;
+use uuid::Uuid;
 
-/// Runs that this store has started and whose jobs, if they have one, are recurring. When such a run succeeds, nothing but the run and the
-/// failures of its job change, which is one statement; the run of a one-time job retires it, which takes a transaction.
-/// Whether a job is recurring never changes, so what is known stays true; what is forgotten costs two round trips.
+/// Runs that this store has started, each with the one-time job that ends with it. When such a run succeeds, nothing but the
+/// run, the failures of its job and the state of that one-time job change, which is one statement. Whether a job is one-time
+/// never changes, so what is known stays true; what is forgotten costs a transaction.
 #[derive(Debug, Default)]
-pub(super) struct Started(Mutex<HashSet<RunId>>);
+pub(super) struct Started(Mutex<HashMap<RunId, Option<Uuid>>>);
 
 /// The most remembered runs; above that all are forgotten, so that nothing grows without bound.
 const MAX_STARTED: usize = 50_000;
@@ -22,26 +23,27 @@ impl Started {
         if started.len() >= MAX_STARTED {
             started.clear();
         }
-        started.extend(claims.iter().filter(|claim| ends_alone(claim)).map(|claim| claim.run.id));
+        started.extend(claims.iter().filter_map(|claim| Some((claim.run.id, retires(claim)?))));
     }
 
-    /// Forgets the runs that end here, and returns whether all of them were known.
-    pub(super) fn remove(&self, transitions: &[Transition]) -> bool {
+    /// Forgets the runs that end here. Returns for each the one-time job that ends with it, or nothing if a run was not known.
+    pub(super) fn remove(&self, transitions: &[Transition]) -> Option<Vec<Option<Uuid>>> {
         let mut started = self.started();
         // Each, also after one that was not known.
-        let known = transitions.iter().filter(|transition| started.remove(&transition.run_id)).count();
-        known == transitions.len()
+        let removed: Vec<_> = transitions.iter().map(|transition| started.remove(&transition.run_id)).collect();
+        removed.into_iter().collect()
     }
 
-    fn started(&self) -> MutexGuard<'_, HashSet<RunId>> {
+    fn started(&self) -> MutexGuard<'_, HashMap<RunId, Option<Uuid>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether the end of the run cannot change its job. Not if the job cannot be read.
-fn ends_alone(claim: &Claim) -> bool {
+/// The one-time job that the end of the run retires: that of its slot, not that of a run by hand. Unknown if the job cannot
+/// be read.
+fn retires(claim: &Claim) -> Option<Option<Uuid>> {
     match &claim.job {
-        Some(job) => !job.is_one_time(),
-        None => claim.run.job_id.is_none(),
+        Some(job) => Some(claim.run.slot_at.filter(|_| job.is_one_time()).map(|_| job.id.as_uuid())),
+        None => claim.run.job_id.is_none().then_some(None),
     }
 }
