@@ -1,21 +1,27 @@
 //! The evaluator: reads facts, asks [`decide`], and writes what it says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
 use everbell::{Everbell, StoreError, Timestamp};
 use everbell_core::RunId;
-use everbell_core::alert::{AlertWrite, Alerts, Decision, NewDelivery, Notice, Rule, decide};
+use everbell_core::alert::{
+    AlertWrite, Alerts, ClusterFacts, Decision, InstanceFact, Message, NewDelivery, Notice, Rule, decide,
+    decide_instances, summarize,
+};
 use everbell_core::store::{Instance, JobRef, StoreResult};
 use jiff::SignedDuration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::facts::{Facts, gather};
 use super::message::{Links, compose};
-use super::{NOTIFIER, evaluates};
+use super::summary::compose_summary;
+use super::timing::UsualTimes;
+use super::{evaluates, is_elected};
 
 /// How often the evaluator looks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
@@ -30,12 +36,31 @@ const MAX_LOOK_BACK: Duration = Duration::from_hours(7 * 24);
 /// The most problems that one transaction writes, so that it ends in time also when everything fails at once.
 const MAX_PROBLEMS_AT_ONCE: usize = 500;
 
+/// How long after it was written its last look may be for an evaluator that never stopped.
+const AWAY_AFTER: Duration = Duration::from_mins(2);
+
 pub(super) struct Evaluator {
     bell: Everbell,
     rules: Vec<Rule>,
+    /// The channels that get a summary instead of more messages than this at once.
+    limits: BTreeMap<String, usize>,
     links: Links,
+    usual: UsualTimes,
+    /// Since when every look succeeded. Before a lease is over, others may not have had the chance of a heartbeat.
+    steady_since: Option<Instant>,
+    /// How far lost instances were looked for.
+    instances_since: Option<Timestamp>,
     /// How far the last decision had looked when this instance last read it; only news from then on matter.
     looked_at: Option<Timestamp>,
+}
+
+/// The time of a look.
+pub(super) struct Look {
+    pub(super) now: Timestamp,
+    /// What happened since then is news.
+    pub(super) since: Timestamp,
+    /// Whether nobody looked for some time before.
+    pub(super) was_away: bool,
 }
 
 /// The result of a look.
@@ -54,8 +79,17 @@ enum Looked {
 }
 
 impl Evaluator {
-    pub(super) fn new(bell: Everbell, rules: Vec<Rule>, links: Links) -> Evaluator {
-        Evaluator { bell, rules, links, looked_at: None }
+    pub(super) fn new(bell: Everbell, rules: Vec<Rule>, limits: BTreeMap<String, usize>, links: Links) -> Evaluator {
+        Evaluator {
+            bell,
+            rules,
+            limits,
+            links,
+            usual: UsualTimes::default(),
+            steady_since: None,
+            instances_since: None,
+            looked_at: None,
+        }
     }
 
     /// Looks until it is dropped, and wakes the deliverer when there is something to send.
@@ -64,7 +98,11 @@ impl Evaluator {
             return std::future::pending().await;
         }
         loop {
-            match self.look().await {
+            let looked = self.look().await;
+            if looked.is_err() {
+                self.steady_since = None;
+            }
+            match looked {
                 Ok(Looked::Written) => woken.notify_one(),
                 Ok(Looked::WrittenSome) => {
                     woken.notify_one();
@@ -81,7 +119,8 @@ impl Evaluator {
     async fn look(&mut self) -> StoreResult<Looked> {
         let bell = self.bell.clone();
         let store = bell.store();
-        if !self.is_elected(&store.list_instances().await?) {
+        let instances = store.list_instances().await?;
+        if is_elected(&bell, &instances) != Some(true) {
             return Ok(Looked::Passed);
         }
         let now = self.bell.now();
@@ -90,8 +129,17 @@ impl Evaluator {
         let alerts = store.read_alerts(earlier(closed_since, OVERLAP)).await?;
         self.looked_at = alerts.looked_at;
         let since = news_since(&alerts, now);
-        let Facts { jobs, rows, gone } = gather(&**store, &self.rules, &alerts.problems, since).await?;
-        let Decision { mut problems, mut notices } = decide(&self.rules, &jobs, &gone, &alerts.problems, now);
+        let was_away = alerts.looked_at.is_some_and(|at| at < earlier(now, AWAY_AFTER));
+        let look = Look { now, since, was_away };
+        let Facts { jobs, rows, gone } =
+            gather(&**store, &self.rules, &alerts.problems, &look, &mut self.usual).await?;
+        let cluster = self.cluster_facts(instances, since, now);
+        let about_instances = cluster
+            .as_ref()
+            .map(|facts| decide_instances(&self.rules, facts, &alerts.problems, now))
+            .unwrap_or_default();
+        let Decision { mut problems, mut notices } =
+            decide(&self.rules, &jobs, &gone, &alerts.problems, now).and(about_instances);
         let is_more = problems.len() > MAX_PROBLEMS_AT_ONCE;
         if is_more {
             // The next look finds the others, and the news of this one.
@@ -104,10 +152,22 @@ impl Evaluator {
             return Ok(Looked::Unchanged);
         }
         let mut deliveries = Vec::with_capacity(notices.len());
-        for notice in &notices {
-            let run = self.run_of(notice.problem.run).await?;
-            let message = compose(notice, rows.get(&notice.problem.job), run.as_ref(), &self.links);
-            deliveries.push(new_delivery(notice, message, now));
+        for message in summarize(notices, &self.limits, now) {
+            let delivery = match message {
+                Message::One(notice) => {
+                    let run = self.run_of(notice.problem.run).await?;
+                    let row = notice.problem.job().and_then(|job| rows.get(job));
+                    new_delivery(&notice, compose(&notice, row, run.as_ref(), &self.links), now)
+                }
+                Message::Many(summary) => {
+                    let message = compose_summary(&summary, &self.links);
+                    let NewDelivery { problem, rule, .. } = new_delivery(&summary.notices[0], message.clone(), now);
+                    let (channel, available_at) = (summary.channel, summary.available_at);
+                    let (id, change) = (summary.id, summary.change);
+                    NewDelivery { id, problem, rule, channel, change, message, created_at: now, available_at }
+                }
+            };
+            deliveries.push(delivery);
         }
         let changed = !problems.is_empty() || !deliveries.is_empty();
         let looked_at = if is_more { alerts.looked_at.unwrap_or(since) } else { now };
@@ -115,11 +175,14 @@ impl Evaluator {
         if !store.write_alerts(alerts.generation, &write).await? {
             return Ok(Looked::Outrun);
         }
+        if cluster.is_some() && !is_more {
+            self.instances_since = Some(earlier(now, OVERLAP));
+        }
         for problem in &write.problems {
-            let (kind, job) = (problem.kind.as_str(), problem.job.as_str());
+            let (kind, about) = (problem.kind.as_str(), problem.subject.to_string());
             match &problem.closed_because {
-                Some(because) => info!(kind, job, "problem closed: {because}"),
-                None if problem.opened_at == now => info!(kind, job, "problem opened: {}", problem.reason),
+                Some(because) => info!(kind, about, "problem closed: {because}"),
+                None if problem.opened_at == now => info!(kind, about, "problem opened: {}", problem.reason),
                 None => {}
             }
         }
@@ -130,14 +193,26 @@ impl Evaluator {
         })
     }
 
-    /// Whether this instance evaluates: of all that could, the one that started last, which has the newest rules.
-    fn is_elected(&self, instances: &[Instance]) -> bool {
-        let since = self.bell.alive_since();
-        let is_candidate =
-            |instance: &&Instance| instance.heartbeat_at >= since && instance.roles.iter().any(|role| role == NOTIFIER);
-        let newest = instances.iter().filter(is_candidate).max_by_key(|instance| (instance.started_at, instance.id));
-        let host = &self.bell.options().host;
-        newest.is_some_and(|newest| newest.pid == std::process::id() && newest.host == *host)
+    /// Facts about instances, if a rule asks about them and all that are alive had the time to send a heartbeat: after an
+    /// outage of the database, or of this instance, none of them did for a while.
+    fn cluster_facts(&mut self, instances: Vec<Instance>, since: Timestamp, now: Timestamp) -> Option<ClusterFacts> {
+        if !self.rules.iter().any(Rule::asks_about_instances) {
+            return None;
+        }
+        let news_since = *self.instances_since.get_or_insert(since);
+        let steady_since = *self.steady_since.get_or_insert_with(Instant::now);
+        if steady_since.elapsed() < self.bell.options().lease.duration {
+            return None;
+        }
+        let fact = |instance: Instance| InstanceFact {
+            id: instance.id,
+            host: instance.host,
+            roles: instance.roles,
+            started_at: instance.started_at,
+            heartbeat_at: instance.heartbeat_at,
+        };
+        let alive_since = self.bell.alive_since().min(now);
+        Some(ClusterFacts { instances: instances.into_iter().map(fact).collect(), alive_since, news_since })
     }
 
     async fn run_of(&self, run: Option<RunId>) -> StoreResult<Option<everbell_core::Run>> {
