@@ -37,8 +37,7 @@ pub(crate) fn facts(failures: u32) -> JobFacts {
     let created = at("00:00:00");
     let state = JobState { consecutive_failures: failures, ..JobState::new("test", created) };
     let job = Job { definition: Arc::new(given::job("*/5 * * * *", "", created)), state };
-    let last_failure = (failures > 0).then(|| failure(at("01:00:00")));
-    JobFacts { last_failure, ..JobFacts::new(job) }
+    JobFacts { last_failure: (failures > 0).then(|| failure(at("01:00:00"))), ..JobFacts::new(job) }
 }
 
 pub(crate) fn failure(at: Timestamp) -> FailureFact {

@@ -9,7 +9,7 @@ use everbell_wire::form::Form;
 
 /// How long a message may take if nothing else is said.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// What a subject begins with if nothing else is said.
+/// The beginning of each subject if nothing else is said.
 const SUBJECT: &str = "[everbell]";
 
 pub(super) fn email(form: &mut Form<'_>, secrets: Secrets<'_>, timeout: Option<Duration>) -> EmailSettings {

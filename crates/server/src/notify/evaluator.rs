@@ -5,12 +5,12 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use everbell::{Everbell, StoreError, Timestamp};
-use everbell_core::RunId;
 use everbell_core::alert::{
-    AlertWrite, Alerts, ClusterFacts, Decision, InstanceFact, Message, NewDelivery, Notice, Rule, decide,
+    AlertWrite, Alerts, ClusterFacts, Decision, InstanceFact, Message, NewDelivery, Notice, Problem, Rule, decide,
     decide_instances, summarize,
 };
-use everbell_core::store::{Instance, JobRef, StoreResult};
+use everbell_core::store::{Instance, JobRef, JobRow, StoreResult};
+use everbell_core::{InstanceId, JobKey, RunId};
 use jiff::SignedDuration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -48,6 +48,8 @@ pub(super) struct Evaluator {
     usual: UsualTimes,
     /// Since when every look succeeded. Before a lease is over, others may not have had the chance of a heartbeat.
     steady_since: Option<Instant>,
+    /// Instances without a recent heartbeat, and since when: after a step of the clock that is true of all for a moment.
+    silent: BTreeMap<InstanceId, Instant>,
     /// How far lost instances were looked for.
     instances_since: Option<Timestamp>,
     /// How far the last decision had looked when this instance last read it; only news from then on matter.
@@ -57,7 +59,7 @@ pub(super) struct Evaluator {
 /// The time of a look.
 pub(super) struct Look {
     pub(super) now: Timestamp,
-    /// What happened since then is news.
+    /// The beginning of what is news.
     pub(super) since: Timestamp,
     /// Whether nobody looked for some time before.
     pub(super) was_away: bool,
@@ -87,6 +89,7 @@ impl Evaluator {
             links,
             usual: UsualTimes::default(),
             steady_since: None,
+            silent: BTreeMap::new(),
             instances_since: None,
             looked_at: None,
         }
@@ -151,24 +154,7 @@ impl Evaluator {
         if problems.is_empty() && notices.is_empty() && is_noted {
             return Ok(Looked::Unchanged);
         }
-        let mut deliveries = Vec::with_capacity(notices.len());
-        for message in summarize(notices, &self.limits, now) {
-            let delivery = match message {
-                Message::One(notice) => {
-                    let run = self.run_of(notice.problem.run).await?;
-                    let row = notice.problem.job().and_then(|job| rows.get(job));
-                    new_delivery(&notice, compose(&notice, row, run.as_ref(), &self.links), now)
-                }
-                Message::Many(summary) => {
-                    let message = compose_summary(&summary, &self.links);
-                    let NewDelivery { problem, rule, .. } = new_delivery(&summary.notices[0], message.clone(), now);
-                    let (channel, available_at) = (summary.channel, summary.available_at);
-                    let (id, change) = (summary.id, summary.change);
-                    NewDelivery { id, problem, rule, channel, change, message, created_at: now, available_at }
-                }
-            };
-            deliveries.push(delivery);
-        }
+        let deliveries = self.deliveries(notices, &rows, now).await?;
         let changed = !problems.is_empty() || !deliveries.is_empty();
         let looked_at = if is_more { alerts.looked_at.unwrap_or(since) } else { now };
         let write = AlertWrite { looked_at, problems, deliveries };
@@ -178,19 +164,38 @@ impl Evaluator {
         if cluster.is_some() && !is_more {
             self.instances_since = Some(earlier(now, OVERLAP));
         }
-        for problem in &write.problems {
-            let (kind, about) = (problem.kind.as_str(), problem.subject.to_string());
-            match &problem.closed_because {
-                Some(because) => info!(kind, about, "problem closed: {because}"),
-                None if problem.opened_at == now => info!(kind, about, "problem opened: {}", problem.reason),
-                None => {}
-            }
-        }
+        log_changes(&write.problems, now);
         Ok(match (changed, is_more) {
             (_, true) => Looked::WrittenSome,
             (true, false) => Looked::Written,
             (false, false) => Looked::Unchanged,
         })
+    }
+
+    /// The messages that notices become.
+    async fn deliveries(
+        &self,
+        notices: Vec<Notice>,
+        rows: &BTreeMap<JobKey, JobRow>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<NewDelivery>> {
+        let mut deliveries = Vec::with_capacity(notices.len());
+        for message in summarize(notices, &self.limits, now) {
+            deliveries.push(match message {
+                Message::One(notice) => {
+                    let run = self.run_of(notice.problem.run).await?;
+                    let row = notice.problem.job().and_then(|job| rows.get(job));
+                    new_delivery(&notice, compose(&notice, row, run.as_ref(), &self.links), now)
+                }
+                Message::Many(summary) => {
+                    let message = compose_summary(&summary, &self.links);
+                    // It keeps its place among the messages about the first problem.
+                    let first = new_delivery(&summary.notices[0], message, now);
+                    NewDelivery { id: summary.id, ..first }
+                }
+            });
+        }
+        Ok(deliveries)
     }
 
     /// Facts about instances, if a rule asks about them and all that are alive had the time to send a heartbeat: after an
@@ -199,11 +204,20 @@ impl Evaluator {
         if !self.rules.iter().any(Rule::asks_about_instances) {
             return None;
         }
+        let alive_since = self.bell.alive_since().min(now);
+        let is_silent = |instance: &&Instance| instance.heartbeat_at < alive_since;
+        let silent = instances.iter().filter(is_silent).map(|instance| instance.id);
+        let begun = Instant::now();
+        self.silent = silent.map(|id| (id, self.silent.get(&id).copied().unwrap_or(begun))).collect();
         let news_since = *self.instances_since.get_or_insert(since);
-        let steady_since = *self.steady_since.get_or_insert_with(Instant::now);
-        if steady_since.elapsed() < self.bell.options().lease.duration {
+        let steady_since = *self.steady_since.get_or_insert(begun);
+        let lease = &self.bell.options().lease;
+        if steady_since.elapsed() < lease.duration {
             return None;
         }
+        let is_certain = |instance: &Instance| {
+            self.silent.get(&instance.id).is_none_or(|since| since.elapsed() >= 2 * lease.heartbeat)
+        };
         let fact = |instance: Instance| InstanceFact {
             id: instance.id,
             host: instance.host,
@@ -211,8 +225,8 @@ impl Evaluator {
             started_at: instance.started_at,
             heartbeat_at: instance.heartbeat_at,
         };
-        let alive_since = self.bell.alive_since().min(now);
-        Some(ClusterFacts { instances: instances.into_iter().map(fact).collect(), alive_since, news_since })
+        let instances = instances.into_iter().filter(is_certain).map(fact).collect();
+        Some(ClusterFacts { instances, alive_since, news_since })
     }
 
     async fn run_of(&self, run: Option<RunId>) -> StoreResult<Option<everbell_core::Run>> {
@@ -221,6 +235,17 @@ impl Evaluator {
             Ok(run) => Ok(Some(run)),
             Err(StoreError::NotFound { .. } | StoreError::Corrupt { .. }) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+}
+
+fn log_changes(problems: &[Problem], now: Timestamp) {
+    for problem in problems {
+        let (kind, about) = (problem.kind.as_str(), problem.subject.to_string());
+        match &problem.closed_because {
+            Some(because) => info!(kind, about, "problem closed: {because}"),
+            None if problem.opened_at == now => info!(kind, about, "problem opened: {}", problem.reason),
+            None => {}
         }
     }
 }

@@ -99,9 +99,7 @@ impl Timing {
             let recent = RecentRuns::new(keys.to_vec(), RECENT_RUNS).map_err(StoreError::from)?;
             let runs = store.recent_runs(&recent).await?;
             for own in runs.chunk_by(|one, other| one.job_key == other.job_key) {
-                let slots = own
-                    .iter()
-                    .filter(|run| run.trigger == TriggerType::Scheduled && is_skipped(&run.skip) != Some(false));
+                let slots = own.iter().filter(|run| has_slot(run.trigger) && is_skipped(&run.skip) != Some(false));
                 let ran = slots.take_while(|run| run.skip.is_none()).filter(|run| run.started_at.is_some());
                 self.runs_since_skip.insert(own[0].job_key.clone(), ran.count() as u32);
             }
@@ -195,6 +193,11 @@ impl Timing {
         }
         Ok(())
     }
+}
+
+/// Whether it is a run that the job has by itself, and that its policies may skip.
+fn has_slot(trigger: TriggerType) -> bool {
+    matches!(trigger, TriggerType::Scheduled | TriggerType::After)
 }
 
 /// The newest runs, as many as a look can afford.

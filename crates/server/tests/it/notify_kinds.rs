@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cli::data;
 use crate::notify::{Got, Receiver};
-use crate::server::{Server, eventually};
+use crate::server::{Folder, Server, eventually};
 
 /// A channel, and a target with one place that is busy as long as the file `go` is missing.
 fn config(port: u16, more: &str) -> String {
@@ -34,6 +34,13 @@ summarize = 3
     )
 }
 
+/// A time that is over before anybody looks, and not so long ago that the slot is missed.
+fn soon() -> String {
+    #[allow(clippy::disallowed_methods, reason = "the server has the time of this machine")]
+    let now = jiff::Timestamp::now();
+    (now + jiff::SignedDuration::from_secs(2)).to_string()
+}
+
 /// Waits for a message about a change of a kind.
 fn until(receiver: &Receiver, change: &str, kind: &str) -> Value {
     let is_it =
@@ -55,22 +62,25 @@ to = ["hook"]
 "#;
     let server = Server::with(&config(receiver.port, rule)).registered();
     server.job("long", &json!({ "target": "busy", "policies": { "timeout": "1h" } }));
-    server.job("never", &json!({ "target": "fragile" }));
+    server.job("first", &json!({ "target": "fragile" }));
+    let after = json!({ "job": "first", "on": "any", "manual": true });
+    server.post("/jobs", &json!({ "jobKey": "second", "target": "busy", "after": after })).expect(201);
     server.post("/jobs/key:long/run-now", &json!({})).expect(202);
     let long = until(&receiver, "opened", "too_long");
     assert_eq!((&long["problem"]["jobKey"], &long["title"]), (&json!("long"), &json!("long takes too long")));
     assert_eq!(long["run"]["slotAt"], Value::Null, "the run that is at work");
     // The only place is taken, so this one waits.
-    let soon = json!({ "jobKey": "late", "runAt": "+1s", "target": "busy" });
+    let soon = json!({ "jobKey": "late", "runAt": soon(), "target": "busy" });
     server.post("/jobs", &soon).expect(201);
-    let unready = json!({ "jobKey": "unready", "runAt": "+1s", "target": "fragile",
-        "policies": { "dependsOn": { "jobKey": "never", "within": "1h" } } });
-    server.post("/jobs", &unready).expect(201);
+    // So does this one, and the next of its slots is skipped.
+    server.post("/jobs/key:first/run-now", &json!({})).expect(202);
+    server.until("/runs?jobKey=second", |list| list["items"].as_array().is_some_and(|runs| runs.len() == 1));
+    server.post("/jobs/key:first/run-now", &json!({})).expect(202);
     let late = until(&receiver, "opened", "late_start");
     assert_eq!(late["problem"]["jobKey"], "late");
     let skipped = until(&receiver, "opened", "skipped");
-    assert_eq!(skipped["problem"]["jobKey"], "unready");
-    assert!(skipped["problem"]["reason"].as_str().unwrap().contains("never had not succeeded within 1h"), "{skipped}");
+    assert_eq!(skipped["problem"]["jobKey"], "second");
+    assert!(skipped["problem"]["reason"].as_str().unwrap().ends_with(" was still active"), "{skipped}");
     fs::write(server.folder.path().join("go"), "").unwrap();
     let over = until(&receiver, "recovered", "too_long");
     assert_eq!(over["problem"]["closedBecause"], "the run ended");
@@ -109,28 +119,34 @@ fn many_problems_at_once_are_one_message() {
 #[test]
 fn a_killed_instance_is_lost_and_its_successor_takes_its_place() {
     let receiver = Receiver::start(&[]);
-    let rule = "[engine]\nlease = \"3s\"\n[[rule]]\nwhen = [\"instance_lost\", \"recovered\"]\nto = [\"hook\"]\n";
-    let mut server = Server::with(&config(receiver.port, rule)).registered();
-    let pid = server.pid();
-    let own = server.get("/instances").expect(200)["items"][0]["id"].clone();
+    let rules = "[engine]\nlease = \"5s\"\n[[rule]]\nwhen = [\"instance_lost\", \"recovered\"]\nto = [\"hook\"]\n\
+                 [[rule]]\nwhen = [\"failed\"]\njobs = { all = true }\nto = [\"hook\"]\n";
+    let config = config(receiver.port, rules);
+    let server = Server::postgres(&config).registered();
+    let folder = Folder::new();
+    fs::write(folder.path().join("everbell.toml"), &config).unwrap();
+    let url = server.database_url();
+    let mut other = Server::in_folder(folder, &[], &[("EVERBELL_DATABASE_URL", &url)]);
+    let pid = other.pid();
+    let is_other = |one: &&Value| one["pid"] == pid;
+    let known = server.until("/instances", |list| list["items"].as_array().unwrap().iter().any(|one| is_other(&one)));
+    let own = known["items"].as_array().unwrap().iter().find(is_other).unwrap()["id"].clone();
+    // What happened before the first look is no news.
+    server.job("nightly", &json!({ "target": "fragile" }));
+    server.post("/jobs/key:nightly/run-now", &json!({})).expect(202);
+    until(&receiver, "opened", "failed");
     assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
-    server.ended();
-    let token = server.token.clone();
-    let mut server = Server::in_folder(server.take_folder(), &[], &[]);
-    server.token = token;
+    other.ended();
     let about = |change: &str| {
         let is_it = |got: &Got| {
             got.body["type"] == format!("problem.{change}") && got.body["data"]["problem"]["instance"]["id"] == own
         };
         let found = eventually(|| receiver.accepted().into_iter().find(is_it));
-        found.unwrap_or_else(|| panic!("{change} never came, only {:?}", receiver.accepted()))
+        found.unwrap_or_else(|| panic!("{change} never came, only {:?}", receiver.accepted())).body["data"].clone()
     };
     let lost = about("opened");
-    assert_eq!(
-        (&lost.body["data"]["problem"]["kind"], &lost.body["data"]["problem"]["jobKey"]),
-        (&json!("instance_lost"), &Value::Null)
-    );
-    let over = about("recovered");
-    assert_eq!(over.body["data"]["problem"]["closedBecause"], "another instance took its place");
-    drop(server);
+    assert_eq!((&lost["problem"]["kind"], &lost["problem"]["jobKey"]), (&json!("instance_lost"), &Value::Null));
+    let next = Server::in_folder(other.take_folder(), &[], &[("EVERBELL_DATABASE_URL", &url)]);
+    assert_eq!(about("recovered")["problem"]["closedBecause"], "another instance took its place");
+    drop(next);
 }
