@@ -44,7 +44,7 @@ Examples:
 
 const COLUMNS: [Column; 7] = [
     Column::new("ID"),
-    Column::new("JOB").shrinks(),
+    Column::new("ABOUT").shrinks(),
     Column::new("PROBLEM"),
     Column::new("SINCE"),
     Column::new("CLOSED").drop_order(2),
@@ -85,7 +85,7 @@ struct ListArgs {
     /// Only problems of this job.
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
-    /// Only problems of this kind: failed, `no_success`, `job_error`, `auto_paused` or missed.
+    /// Only problems of this kind: failed, `no_success`, `job_error`, `auto_paused`, missed, skipped, `late_start`, `too_long` or `instance_lost`.
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Show at most this many problems.
@@ -178,7 +178,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     for problem in &list.items {
         table.row(vec![
             Cell::text(&problem.id),
-            Cell::text(&problem.job_key),
+            Cell::text(&subject(problem)),
             Cell::text(&problem.kind),
             Cell::text(&since(problem.since, session.now)),
             stamp_cell(problem.closed_at, &zone),
@@ -188,6 +188,14 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     }
     session.out.list(&table)?;
     Ok(Exit::Success)
+}
+
+/// The job, or the host of the instance.
+fn subject(problem: &wire::JobProblem) -> String {
+    problem
+        .instance
+        .as_ref()
+        .map_or_else(|| problem.job_key.clone(), |instance| format!("instance on {}", instance.host))
 }
 
 fn handled(problem: &wire::JobProblem) -> Cell {
@@ -210,6 +218,6 @@ fn change(
         .with_action(|| format!("{verb} the problem"))
         .or_hint(404, || "list them: everbell problems".to_owned())?;
     let Some(problem) = session.for_people(answer, |problem| &problem.id)? else { return Ok(Exit::Success) };
-    session.done(mark, &format!("{done} {} of job {}", printable(&problem.kind), printable(&problem.job_key)))?;
+    session.done(mark, &format!("{done} {} of {}", printable(&problem.kind), printable(&subject(&problem))))?;
     Ok(Exit::Success)
 }

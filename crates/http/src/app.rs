@@ -66,7 +66,7 @@ pub struct ApiOptions {
 pub struct Channel {
     /// Its name.
     pub name: String,
-    /// `webhook`, `slack` or `command`.
+    /// `webhook`, `slack`, `email` or `command`.
     pub kind: &'static str,
     /// The rules that use it.
     pub rules: Vec<String>,

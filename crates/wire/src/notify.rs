@@ -8,16 +8,19 @@ use utoipa::ToSchema;
 
 use crate::raw::parsed;
 
-/// Something that is wrong with a job, or was.
+/// Something that is wrong with a job or an instance, or was.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobProblem {
     /// Its id.
     pub id: String,
-    /// `failed`, `no_success`, `job_error`, `auto_paused` or `missed`.
+    /// `failed`, `no_success`, `job_error`, `auto_paused`, `missed`, `skipped`, `late_start`, `too_long` or `instance_lost`.
     pub kind: String,
-    /// The key of the job.
+    /// The key of the job; empty for `instance_lost`.
     pub job_key: String,
+    /// The instance; null for problems of jobs.
+    #[serde(default)]
+    pub instance: Option<ProblemInstance>,
     /// Whether it is still there.
     pub open: bool,
     /// When the trouble began.
@@ -28,11 +31,11 @@ pub struct JobProblem {
     pub closed_at: Option<Timestamp>,
     /// Why it was over.
     pub closed_because: Option<String>,
-    /// Failures in a row, or missed slots; 1 where there is nothing to count.
+    /// Failures in a row, missed or skipped slots; 1 where there is nothing to count.
     pub count: u64,
     /// The cause.
     pub reason: String,
-    /// The id of the run that failed last.
+    /// The id of the run that failed last, was skipped, is late or takes too long.
     pub run_id: Option<String>,
     /// The rules that were told.
     pub told: Vec<String>,
@@ -42,6 +45,16 @@ pub struct JobProblem {
     pub muted: Option<ProblemNote>,
     /// When the silence ends by itself; null if it lasts as long as the problem.
     pub muted_until: Option<Timestamp>,
+}
+
+/// The instance that a problem is about.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ProblemInstance {
+    /// Its id.
+    pub id: String,
+    /// Its host.
+    pub host: String,
 }
 
 /// The author, time and reason of an action on a problem.
@@ -69,7 +82,11 @@ impl JobProblem {
         JobProblem {
             id: problem.id.to_string(),
             kind: problem.kind.as_str().to_owned(),
-            job_key: problem.job.to_string(),
+            job_key: problem.job().map(ToString::to_string).unwrap_or_default(),
+            instance: problem
+                .subject
+                .instance()
+                .map(|(id, host)| ProblemInstance { id: id.to_string(), host: host.to_owned() }),
             open: problem.is_open(),
             since: problem.since,
             opened_at: problem.opened_at,
@@ -92,7 +109,7 @@ impl JobProblem {
 pub struct NotifyChannel {
     /// Its name.
     pub name: String,
-    /// `webhook`, `slack` or `command`.
+    /// `webhook`, `slack`, `email` or `command`.
     #[serde(rename = "type")]
     pub kind: String,
     /// The rules that use it.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::find::Finding;
 use super::rule::later;
-use super::{Change, JobFacts, Kind, NotifiedRule, Problem, Rule};
+use super::{Change, JobFacts, Kind, NotifiedRule, Problem, Rule, Subject};
 use crate::ids::{JobKey, alert_id};
 use crate::json::storable_text;
 
@@ -21,6 +21,16 @@ pub struct Decision {
     pub problems: Vec<Problem>,
     /// Messages, in the order in which they happened.
     pub notices: Vec<Notice>,
+}
+
+impl Decision {
+    /// Adds what was decided about others.
+    #[must_use]
+    pub fn and(mut self, other: Decision) -> Decision {
+        self.problems.extend(other.problems);
+        self.notices.extend(other.notices);
+        self
+    }
 }
 
 /// A message that has to be written.
@@ -48,15 +58,18 @@ pub fn decide(rules: &[Rule], facts: &[JobFacts], gone: &[JobKey], problems: &[P
     let mut decision = Decision::default();
     let mut known: BTreeMap<(Kind, &JobKey), Vec<&Problem>> = BTreeMap::new();
     for problem in problems {
-        known.entry((problem.kind, &problem.job)).or_default().push(problem);
+        if let Some(job) = problem.job() {
+            known.entry((problem.kind, job)).or_default().push(problem);
+        }
     }
     for job in facts {
-        for kind in Kind::ALL {
+        for kind in Kind::ALL.iter().filter(|kind| kind.is_about_jobs()) {
             let own = known.get(&(*kind, &job.job.definition.key)).map_or(&[][..], Vec::as_slice);
             judge(rules, job, *kind, own, now, &mut decision);
         }
     }
-    for problem in problems.iter().filter(|problem| problem.is_open() && gone.contains(&problem.job)) {
+    let is_gone = |problem: &&Problem| problem.is_open() && problem.job().is_some_and(|job| gone.contains(job));
+    for problem in problems.iter().filter(is_gone) {
         let mut problem = problem.clone();
         close(&mut problem, "the job was deleted".to_owned(), rules, now, &mut decision);
         decision.problems.push(problem);
@@ -74,7 +87,7 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Ti
         covering.iter().filter_map(|rule| Some((*rule, facts.find(kind, rule, open, now)?))).collect();
     match (open, found.first()) {
         (None, Some((_, finding))) => {
-            let mut problem = opened(kind, &definition.key, finding, now);
+            let mut problem = opened(kind, Subject::Job(definition.key.clone()), finding, now);
             notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
             decision.problems.push(problem);
         }
@@ -100,7 +113,7 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Ti
             let found: Vec<(&Rule, Finding)> =
                 covering.iter().filter_map(|rule| Some((*rule, facts.blip(kind, rule, known)?))).collect();
             let Some((_, finding)) = found.first() else { return };
-            let mut problem = opened(kind, &definition.key, finding, now);
+            let mut problem = opened(kind, Subject::Job(definition.key.clone()), finding, now);
             notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
             let because = facts.recovery(&problem);
             close(&mut problem, because, rules, now, decision);
@@ -109,11 +122,11 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Ti
     }
 }
 
-fn opened(kind: Kind, job: &JobKey, finding: &Finding, now: Timestamp) -> Problem {
+pub(super) fn opened(kind: Kind, subject: Subject, finding: &Finding, now: Timestamp) -> Problem {
     Problem {
-        id: alert_id(&[b"problem", kind.as_str().as_bytes(), job.as_str().as_bytes()], now, 0),
+        id: alert_id(&[b"problem", kind.as_str().as_bytes(), subject.identity().as_bytes()], now, 0),
         kind,
-        job: job.clone(),
+        subject,
         opened_at: now,
         closed_at: None,
         closed_because: None,
@@ -137,7 +150,7 @@ fn refresh(problem: &mut Problem, finding: &Finding) {
 }
 
 /// Tells the rules that do not know of an open problem, and reminds the others when it is time.
-fn notify_rules<'a>(
+pub(super) fn notify_rules<'a>(
     problem: &mut Problem,
     rules: impl Iterator<Item = &'a Rule>,
     now: Timestamp,
@@ -167,7 +180,7 @@ fn notify_rules<'a>(
 }
 
 /// Ends a problem, and tells the rules that know of it and want to know.
-fn close(problem: &mut Problem, because: String, rules: &[Rule], now: Timestamp, decision: &mut Decision) {
+pub(super) fn close(problem: &mut Problem, because: String, rules: &[Rule], now: Timestamp, decision: &mut Decision) {
     // A clock that was set back ends nothing before it began.
     problem.closed_at = Some(now.max(problem.opened_at));
     problem.closed_because = Some(because);

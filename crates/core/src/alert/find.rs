@@ -1,8 +1,10 @@
 //! Facts about jobs, and whether they are a problem for a rule.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
-use super::{Kind, Problem, Rule};
+use super::{Kind, LateStartFact, Problem, Rule, RunningFact, SkippedFact, WaitingFact};
 use crate::freeze::FrozenSpan;
 use crate::ids::RunId;
 use crate::job::{Job, JobStatus};
@@ -25,6 +27,38 @@ pub struct JobFacts {
     pub frozen: Vec<FrozenSpan>,
     /// The time of its newest run that was not skipped by an operator: its slot, or when it was asked for.
     pub last_run_at: Option<Timestamp>,
+    /// Slots that were skipped lately.
+    pub skipped: Option<SkippedFact>,
+    /// How many of its newest slots ran, in a row, since one was skipped.
+    pub runs_since_skip: u32,
+    /// The slot that waits longest for its start. Only asked for jobs with a rule about [`Kind::LateStart`].
+    pub waiting: Option<WaitingFact>,
+    /// A slot that started late while nobody looked.
+    pub started_late: Option<LateStartFact>,
+    /// The run that is at work longest. Only asked for jobs with a rule about [`Kind::TooLong`].
+    pub running: Option<RunningFact>,
+    /// How long 95 % of its runs take at most; `None` without enough of them.
+    pub usual: Option<Duration>,
+}
+
+impl JobFacts {
+    /// The facts of a job that has no trouble.
+    pub fn new(job: Job) -> JobFacts {
+        JobFacts {
+            job,
+            last_failure: None,
+            last_success_at: None,
+            missed: None,
+            frozen: Vec::new(),
+            last_run_at: None,
+            skipped: None,
+            runs_since_skip: 0,
+            waiting: None,
+            started_late: None,
+            running: None,
+            usual: None,
+        }
+    }
 }
 
 /// A run that failed.
@@ -83,6 +117,10 @@ impl JobFacts {
                 Some(simple(pause.at, pause.reason.clone()))
             }
             Kind::Missed => self.still_missed(open),
+            Kind::Skipped => self.skipping(open),
+            Kind::LateStart => self.late(rule, now),
+            Kind::TooLong => self.long(rule, now),
+            Kind::InstanceLost => None,
         }
     }
 
@@ -146,6 +184,8 @@ impl JobFacts {
             // How many failed in a row is not known any more.
             Kind::Failed if rule.after == 1 => self.last_failure.as_ref().filter(|failure| failure.is_news)?.finding(),
             Kind::Missed => self.missed.as_ref().filter(|missed| missed.is_news)?.finding(),
+            Kind::Skipped => self.skipped.as_ref().filter(|skipped| skipped.is_news)?.finding(),
+            Kind::LateStart => self.was_late(rule)?,
             _ => return None,
         };
         Some(finding).filter(|finding| known.is_none_or(|known| finding.mark_at > known))
@@ -156,7 +196,9 @@ impl JobFacts {
         match kind {
             Kind::Failed => self.last_failure.as_ref().map(|failure| failure.at),
             Kind::Missed => self.missed.as_ref().map(|missed| missed.last_at),
-            Kind::NoSuccess | Kind::JobError | Kind::AutoPaused => None,
+            Kind::Skipped => self.skipped.as_ref().map(|skipped| skipped.at),
+            Kind::LateStart => self.started_late.as_ref().map(|late| late.due_at),
+            Kind::NoSuccess | Kind::JobError | Kind::AutoPaused | Kind::TooLong | Kind::InstanceLost => None,
         }
     }
 
@@ -167,14 +209,18 @@ impl JobFacts {
         let has_changed = state.updated_at > problem.mark_at;
         let text = match (problem.kind, state.status) {
             (_, JobStatus::Retired) => "the job is retired",
-            (Kind::NoSuccess | Kind::JobError, JobStatus::Paused) => "the job is paused",
-            (Kind::NoSuccess, _) if state.error.is_some() => "the job cannot fire",
+            (Kind::NoSuccess | Kind::JobError | Kind::LateStart, JobStatus::Paused) => "the job is paused",
+            (Kind::NoSuccess | Kind::LateStart, _) if state.error.is_some() => "the job cannot fire",
             (Kind::Failed, _) if has_changed => "the job was resumed or changed",
             (Kind::NoSuccess, _) if !self.has_succeeded_since(problem) => "the job or the rule was changed",
             (Kind::Failed | Kind::NoSuccess, _) => "a run succeeded",
             (Kind::JobError, _) => "its schedule works again",
             (Kind::AutoPaused, _) => "the job was resumed",
             (Kind::Missed, _) => "the job ran again",
+            (Kind::Skipped, _) => "later slots ran",
+            (Kind::LateStart, _) => "no slot waits any more",
+            (Kind::TooLong, _) => "the run ended",
+            (Kind::InstanceLost, _) => "the instance is back",
         };
         text.to_owned()
     }
@@ -182,7 +228,7 @@ impl JobFacts {
 
 impl Problem {
     /// The problem as it was found last.
-    fn finding(&self) -> Finding {
+    pub(super) fn finding(&self) -> Finding {
         let Problem { since, mark_at, count, run, .. } = *self;
         Finding { since, mark_at, count, reason: self.reason.clone(), run }
     }
@@ -204,6 +250,6 @@ impl MissedFact {
     }
 }
 
-fn simple(since: Timestamp, reason: String) -> Finding {
+pub(super) fn simple(since: Timestamp, reason: String) -> Finding {
     Finding { since, mark_at: since, count: 1, reason, run: None }
 }

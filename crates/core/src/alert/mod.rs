@@ -1,6 +1,6 @@
 //! Problems and who is notified of them: what opens a problem, what closes it, and which messages follow.
 //!
-//! A problem is a state, not an event: a [`Kind`] and a job. It opens when the condition of a [`Rule`] holds, and closes
+//! A problem is a state, not an event: a [`Kind`] and a job, or an instance. It opens when the condition of a [`Rule`] holds, and closes
 //! when it holds for none. A message follows each change of that state, and nothing else:
 //!
 //! ```text
@@ -10,8 +10,9 @@
 //!                                 └─┘ reminded, every `remind`, unless acknowledged or muted
 //! ```
 //!
-//! [`decide`] is the only place that decides any of this. It is a function of the rules, the [`JobFacts`], the problems
-//! so far and the time, so instances that see the same decide the same, with the same ids.
+//! [`decide`] and [`decide_instances`] are the only places that decide any of this. They are functions of the rules, the facts,
+//! the problems so far and the time, so instances that see the same decide the same, with the same ids. [`summarize`] joins
+//! messages when many problems change at once.
 //!
 //! - **Nothing is told twice.** A problem remembers which rules were told of it ([`NotifiedRule`]).
 //! - **Quiet hours delay and never lose.** A message that falls into them is written at once, to be sent at their end.
@@ -23,7 +24,11 @@
 mod decide;
 mod delivery;
 mod find;
+mod flood;
+mod instance;
 mod rule;
+mod subject;
+mod timing;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -34,11 +39,15 @@ pub use delivery::{
     test_delivery_id,
 };
 pub use find::{FailureFact, JobFacts, MissedFact};
-pub use rule::{Deadline, QuietHours, Rule, RuleScope};
+pub use flood::{Message, Summary, summarize};
+pub use instance::{ClusterFacts, InstanceFact, decide_instances};
+pub use rule::{Deadline, QuietHours, Rule, RuleScope, TimeLimit};
+pub use subject::Subject;
+pub use timing::{LateStartFact, RunningFact, SkippedFact, WaitingFact};
 
 use crate::ids::{Invalid, JobKey, RunId};
 
-/// The kinds of problems that a job can have.
+/// The kinds of problems that a job or an instance can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Its runs fail, a number of times in a row.
@@ -51,11 +60,34 @@ pub enum Kind {
     AutoPaused,
     /// Slots passed without a run, and nothing makes up for them.
     Missed,
+    /// Slots were skipped: an earlier run was still active, or the job that it depends on had not succeeded.
+    Skipped,
+    /// A slot has not started within a time.
+    LateStart,
+    /// A run is at work for longer than it may, or than it usually is.
+    TooLong,
+    /// An instance sends no heartbeats and has not ended in good order.
+    InstanceLost,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: &[Kind] = &[Kind::Failed, Kind::NoSuccess, Kind::JobError, Kind::AutoPaused, Kind::Missed];
+    pub const ALL: &[Kind] = &[
+        Kind::Failed,
+        Kind::NoSuccess,
+        Kind::JobError,
+        Kind::AutoPaused,
+        Kind::Missed,
+        Kind::Skipped,
+        Kind::LateStart,
+        Kind::TooLong,
+        Kind::InstanceLost,
+    ];
+
+    /// Whether it is a problem of jobs, rather than of instances.
+    pub fn is_about_jobs(self) -> bool {
+        self != Kind::InstanceLost
+    }
 
     /// The word in the API, the configuration and the database.
     pub fn as_str(self) -> &'static str {
@@ -65,10 +97,14 @@ impl Kind {
             Kind::JobError => "job_error",
             Kind::AutoPaused => "auto_paused",
             Kind::Missed => "missed",
+            Kind::Skipped => "skipped",
+            Kind::LateStart => "late_start",
+            Kind::TooLong => "too_long",
+            Kind::InstanceLost => "instance_lost",
         }
     }
 
-    /// The state of the job in a few words, as the subject of a message.
+    /// The state of the job or instance in a few words, as the subject of a message.
     pub fn summary(self) -> &'static str {
         match self {
             Kind::Failed => "is failing",
@@ -76,6 +112,10 @@ impl Kind {
             Kind::JobError => "cannot fire",
             Kind::AutoPaused => "was paused automatically",
             Kind::Missed => "missed its schedule",
+            Kind::Skipped => "skipped slots",
+            Kind::LateStart => "has not started in time",
+            Kind::TooLong => "takes too long",
+            Kind::InstanceLost => "is lost",
         }
     }
 }
@@ -108,15 +148,15 @@ impl Change {
     }
 }
 
-/// Something that is wrong with a job, or was.
+/// Something that is wrong with a job or an instance, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Time-ordered, from kind, job and opening time.
     pub id: Uuid,
     /// Its kind.
     pub kind: Kind,
-    /// The job, all versions of it.
-    pub job: JobKey,
+    /// The job, all versions of it, or the instance.
+    pub subject: Subject,
     /// When it was noticed.
     pub opened_at: Timestamp,
     /// When it was over; `None` while it is open.
@@ -127,11 +167,11 @@ pub struct Problem {
     pub since: Timestamp,
     /// The newest event that it covers, such as the end of the last failed run.
     pub mark_at: Timestamp,
-    /// Failures in a row, missed slots; 1 where there is nothing to count.
+    /// Failures in a row, missed or skipped slots; 1 where there is nothing to count.
     pub count: u64,
     /// The cause, for people.
     pub reason: String,
-    /// The run that failed last.
+    /// The run that failed last, was skipped, is late or takes too long.
     pub run: Option<RunId>,
     /// The rules that were told, and when they were last.
     pub told: Vec<NotifiedRule>,
@@ -182,6 +222,11 @@ pub enum ProblemChange {
 }
 
 impl Problem {
+    /// The job that it is about; `None` if it is about an instance.
+    pub fn job(&self) -> Option<&JobKey> {
+        self.subject.job()
+    }
+
     /// Whether it is still there.
     pub fn is_open(&self) -> bool {
         self.closed_at.is_none()

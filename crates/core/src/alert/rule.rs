@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::Kind;
+pub use super::timing::TimeLimit;
 use crate::ids::{Invalid, JobKey};
 use crate::spec::Spec;
 use crate::zone::Zone;
@@ -27,6 +28,10 @@ pub struct Rule {
     pub remind: Option<Duration>,
     /// When a success is overdue: for [`Kind::NoSuccess`].
     pub deadline: Option<Deadline>,
+    /// How long after its slot a run may start: for [`Kind::LateStart`].
+    pub starts_within: Option<Duration>,
+    /// How long a run may take, whichever is less: for [`Kind::TooLong`].
+    pub takes_at_most: Vec<TimeLimit>,
     /// When messages wait.
     pub quiet: Option<QuietHours>,
     /// The names of the channels that are told.
@@ -35,6 +40,8 @@ pub struct Rule {
 
 /// The most failures in a row that a rule may wait for.
 const MAX_AFTER: u32 = 1_000;
+/// The shortest time that a slot may be late by and a run may take.
+const MIN_LIMIT: Duration = Duration::from_secs(1);
 /// The shortest time between two reminders.
 const MIN_REMIND: Duration = Duration::from_mins(1);
 
@@ -58,12 +65,46 @@ impl Rule {
         } else {
             must(!has_deadline, "by", "and `within` are only for rules about `no_success`".to_owned());
         }
+        let is_late = self.kinds.contains(&Kind::LateStart);
+        must(
+            is_late == self.starts_within.is_some(),
+            "starts_within",
+            if is_late {
+                "is missing: `late_start` needs it, such as `10m`"
+            } else {
+                "is only for rules about `late_start`"
+            }
+            .to_owned(),
+        );
+        must(
+            self.starts_within.is_none_or(|time| time >= MIN_LIMIT),
+            "starts_within",
+            "must be at least 1s".to_owned(),
+        );
+        let is_long = self.kinds.contains(&Kind::TooLong);
+        must(
+            is_long != self.takes_at_most.is_empty(),
+            "takes_at_most",
+            if is_long {
+                "is missing: `too_long` needs `takes_at_most` or `p95_times`"
+            } else {
+                "and `p95_times` are only for rules about `too_long`"
+            }
+            .to_owned(),
+        );
+        let is_short = |limit: &TimeLimit| limit.least() < MIN_LIMIT;
+        must(!self.takes_at_most.iter().any(is_short), "takes_at_most", "must be at least 1s".to_owned());
         must(
             self.after == 1 || self.kinds.contains(&Kind::Failed),
             "after",
             "is only for rules about `failed`".to_owned(),
         );
         problems
+    }
+
+    /// Whether it asks about this kind of problem of instances.
+    pub fn asks_about_instances(&self) -> bool {
+        self.kinds.contains(&Kind::InstanceLost)
     }
 
     /// Whether it asks about this problem of this job.

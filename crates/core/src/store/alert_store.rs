@@ -48,6 +48,21 @@ verbs! {
         /// taken again since, or has ended.
         async fn end_delivery(&self, delivery: Uuid, attempt: u32, end: &DeliveryEnd, now: Timestamp) -> StoreResult<bool>;
 
+        /// Gives up pending messages for channels that no instance has any more, and returns how many. `channels` are those that
+        /// are known. Of another one nobody takes messages if all that are pending have been due since before `stale_since`,
+        /// and none is being sent at `now`: an instance that knows it would have tried.
+        async fn abandon_deliveries(
+            &self,
+            channels: &[String],
+            stale_since: Timestamp,
+            error: &str,
+            now: Timestamp,
+        ) -> StoreResult<u64>;
+
+        /// Returns the end of the newest run, by id, of each of these jobs that succeeded, all versions of it. By key; a job
+        /// without one is left out.
+        async fn last_successes(&self, jobs: &[JobKey]) -> StoreResult<Vec<(JobKey, Timestamp)>>;
+
         /// Messages, a page at a time, newest first.
         async fn list_deliveries(&self, filter: &DeliveryFilter, page: &PageRequest) -> StoreResult<Page<Delivery>>;
     }

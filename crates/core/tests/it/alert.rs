@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::given;
 
-fn at(text: &str) -> Timestamp {
+pub(crate) fn at(text: &str) -> Timestamp {
     format!("2026-11-15T{text}Z").parse().unwrap()
 }
 
@@ -26,6 +26,8 @@ pub(crate) fn rule(kinds: &[Kind]) -> Rule {
         after: 1,
         remind: None,
         deadline: None,
+        starts_within: None,
+        takes_at_most: Vec::new(),
         quiet: None,
         to: vec!["ops".to_owned()],
     }
@@ -35,23 +37,22 @@ pub(crate) fn facts(failures: u32) -> JobFacts {
     let created = at("00:00:00");
     let state = JobState { consecutive_failures: failures, ..JobState::new("test", created) };
     let job = Job { definition: Arc::new(given::job("*/5 * * * *", "", created)), state };
-    let last_failure = (failures > 0).then(|| failure(at("01:00:00")));
-    JobFacts { job, last_failure, last_success_at: None, missed: None, last_run_at: None, frozen: Vec::new() }
+    JobFacts { last_failure: (failures > 0).then(|| failure(at("01:00:00"))), ..JobFacts::new(job) }
 }
 
-fn failure(at: Timestamp) -> FailureFact {
+pub(crate) fn failure(at: Timestamp) -> FailureFact {
     FailureFact { run: RunId::first_at(at), at, reason: "exit: code 1".to_owned(), is_news: true }
 }
 
 /// The problems after a decision.
-fn applied(problems: &mut Vec<Problem>, decision: &Decision) {
+pub(crate) fn applied(problems: &mut Vec<Problem>, decision: &Decision) {
     for problem in &decision.problems {
         problems.retain(|known| known.id != problem.id);
         problems.push(problem.clone());
     }
 }
 
-fn sent_changes(decision: &Decision) -> Vec<(&str, Change)> {
+pub(crate) fn sent_changes(decision: &Decision) -> Vec<(&str, Change)> {
     decision.notices.iter().map(|notice| (notice.rule.as_str(), notice.change)).collect()
 }
 
@@ -225,7 +226,7 @@ fn only_jobs_in_scope_count_and_a_removed_rule_ends_its_problems_in_silence() {
 fn a_deleted_job_has_no_problem() {
     let rules = [rule(&[Kind::Failed])];
     let opened = decide(&rules, &[facts(1)], &[], &[], at("01:00:00"));
-    let gone = [opened.problems[0].job.clone()];
+    let gone = [opened.problems[0].job().unwrap().clone()];
     let closed = decide(&rules, &[], &gone, &opened.problems, at("01:00:05"));
     assert_eq!(sent_changes(&closed), [("all", Change::Recovered)]);
     // Of a job that nothing is known about nothing is decided.

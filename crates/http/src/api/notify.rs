@@ -15,7 +15,17 @@ use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, shown};
 
-const KINDS: Value = Value::Word(&["failed", "no_success", "job_error", "auto_paused", "missed"]);
+const KINDS: Value = Value::Word(&[
+    "failed",
+    "no_success",
+    "job_error",
+    "auto_paused",
+    "missed",
+    "skipped",
+    "late_start",
+    "too_long",
+    "instance_lost",
+]);
 const REASON: Value = Value::Text { min: 1, max: 500 };
 
 /// The most messages of a channel that are counted.

@@ -13,6 +13,7 @@
 
 mod calendars;
 mod document;
+mod email;
 pub(crate) mod fields;
 mod jobs;
 mod layers;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_core::alert::{Deadline, Kind as Problem, QuietHours, Rule, RuleScope};
+use everbell_core::alert::{Deadline, Kind as Problem, QuietHours, Rule, RuleScope, TimeLimit};
 use everbell_core::{Invalid, JobKey};
 use serde_json::Value;
 
@@ -70,11 +70,13 @@ fn channel(block: &Value, secrets: Secrets<'_>) -> (ChannelSettings, Vec<Fault>)
     }
     let kind = match kind.as_str() {
         "slack" => ChannelKind::Slack(http(&mut form, secrets)),
+        "email" => ChannelKind::Email(super::email::email(&mut form, secrets, timeout)),
         "command" => ChannelKind::Command(command(&mut form, secrets), timeout.unwrap_or(COMMAND_TIMEOUT)),
         _ if fields.is_none() => ChannelKind::Unknown,
         _ => ChannelKind::Webhook(http(&mut form, secrets)),
     };
-    let settings = ChannelSettings { name, kind };
+    let summarize = form.count("summarize");
+    let settings = ChannelSettings { name, kind, summarize };
     // A value that cannot be read would be reported twice.
     if form.faults_mut().is_empty() {
         for (field, problem) in settings.problems() {
@@ -108,7 +110,10 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
         };
         form.fault(&format!("to.{n}"), "invalid", format!("there is no channel `{}`; known: {some}", shown(name)));
     }
-    let scope = scope(&mut form);
+    let is_about_jobs = words.iter().any(|word| word != "recovered" && word != Problem::InstanceLost.as_str());
+    let scope = if is_about_jobs || form.has("jobs") { scope(&mut form) } else { RuleScope::All };
+    let fixed = form.span("takesAtMost").map(TimeLimit::Fixed);
+    let times = form.count("p95Times").map(TimeLimit::TimesUsual);
     let mut rule = Rule {
         name: String::new(),
         kinds: kinds.collect(),
@@ -116,6 +121,8 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
         after: form.count("after").unwrap_or(1),
         remind: form.span("remind"),
         deadline: deadline(&mut form),
+        starts_within: form.span("startsWithin"),
+        takes_at_most: fixed.into_iter().chain(times).collect(),
         quiet: quiet(&mut form),
         scope,
         to,
@@ -124,7 +131,13 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
     if form.faults_mut().is_empty() {
         for Invalid { field, reason } in rule.problems() {
             // The one of both that was written.
-            let field = if field == "by" && form.has("within") { "within" } else { field };
+            let field = match field {
+                "by" if form.has("within") => "within",
+                "starts_within" => "startsWithin",
+                "takes_at_most" if form.has("p95Times") && !form.has("takesAtMost") => "p95Times",
+                "takes_at_most" => "takesAtMost",
+                field => field,
+            };
             form.fault(field, "invalid", reason);
         }
     }

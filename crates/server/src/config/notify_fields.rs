@@ -4,7 +4,7 @@ use super::fields::PATH;
 use everbell_wire::form::{Field, Kind, TEXT, optional, required};
 
 /// The types of channels.
-pub(crate) const NOTIFY_TYPES: [&str; 3] = ["webhook", "slack", "command"];
+pub(crate) const NOTIFY_TYPES: [&str; 4] = ["webhook", "slack", "email", "command"];
 
 macro_rules! notify_fields {
     ($($own:expr),*) => {
@@ -12,6 +12,11 @@ macro_rules! notify_fields {
             required("name", Kind::Text { min: 1, max: 100 }, "The name that rules refer to it by."),
             required("type", Kind::Word(&NOTIFY_TYPES), "The type of the channel."),
             optional("timeout", Kind::Span, "Time limit for sending one message, at most 60s; 30s if absent."),
+            optional(
+                "summarize",
+                Kind::Integer { min: 1, max: 1_000 },
+                "If more problems than this change at once, one message tells of all; 10 for `slack` and `email` if absent, else never."
+            ),
             $($own),*
         ]
     };
@@ -56,6 +61,35 @@ pub(crate) const SLACK: &[Field] = notify_fields!(
     )
 );
 
+/// The keys of an `email` channel.
+pub(crate) const EMAIL: &[Field] = notify_fields!(
+    required("host", Kind::Text { min: 1, max: 253 }, "The SMTP server."),
+    optional(
+        "port",
+        Kind::Integer { min: 1, max: 65_535 },
+        "Its port; 587 if absent, 465 with `tls = \"tls\"`, 25 with `tls = \"none\"`."
+    ),
+    optional(
+        "tls",
+        Kind::Word(&["starttls", "tls", "none"]),
+        "How the connection is encrypted; `starttls` if absent. `none` is only for this machine."
+    ),
+    optional("user", TEXT, "The user to log in as; nobody logs in if absent."),
+    optional("password", Kind::Secret, "The password of the user."),
+    required("from", Kind::Text { min: 3, max: 320 }, "The sender, such as `everbell <cron@example.com>`."),
+    required(
+        "to",
+        Kind::List { of: &Kind::Text { min: 3, max: 320 }, max: 50 },
+        "The recipients. Each message goes to all of them."
+    ),
+    optional(
+        "subject",
+        Kind::Text { min: 1, max: 100 },
+        "The text before the title in the subject; `[everbell]` if absent."
+    ),
+    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM.")
+);
+
 /// The keys of a `command` channel.
 pub(crate) const NOTIFY_COMMAND: &[Field] = notify_fields!(
     required(
@@ -84,12 +118,24 @@ pub(crate) fn notify_fields(kind: &str) -> Option<&'static [Field]> {
     match kind {
         "webhook" => Some(WEBHOOK),
         "slack" => Some(SLACK),
+        "email" => Some(EMAIL),
         "command" => Some(NOTIFY_COMMAND),
         _ => None,
     }
 }
 
-const WHEN: Kind = Kind::Word(&["failed", "no_success", "job_error", "auto_paused", "missed", "recovered"]);
+const WHEN: Kind = Kind::Word(&[
+    "failed",
+    "no_success",
+    "job_error",
+    "auto_paused",
+    "missed",
+    "skipped",
+    "late_start",
+    "too_long",
+    "instance_lost",
+    "recovered",
+]);
 
 const RULE_JOBS: &[Field] = &[
     optional("all", Kind::Flag, "All jobs."),
@@ -106,10 +152,14 @@ pub(crate) const RULE: &[Field] = &[
     optional("name", TEXT, "The name of the rule; made from `when` and `jobs` if absent."),
     required(
         "when",
-        Kind::List { of: &WHEN, max: 6 },
+        Kind::List { of: &WHEN, max: 10 },
         "The problems to tell of, and `recovered` to tell of their end.",
     ),
-    required("jobs", Kind::Object(RULE_JOBS), "The jobs that it is about: all, those with a label, or by key."),
+    optional(
+        "jobs",
+        Kind::Object(RULE_JOBS),
+        "The jobs that it is about: all, those with a label, or by key. Required, unless it is about `instance_lost` only.",
+    ),
     required("to", Kind::List { of: &TEXT, max: 20 }, "The channels to tell."),
     optional(
         "after",
@@ -123,5 +173,12 @@ pub(crate) const RULE: &[Field] = &[
         "For `no_success`: the local time of each day by which it must have succeeded, with its zone.",
     ),
     optional("within", Kind::Span, "For `no_success`: the longest time between two successes."),
+    optional("startsWithin", Kind::Span, "For `late_start`: how long after its slot a run may start, at least 1s."),
+    optional("takesAtMost", Kind::Span, "For `too_long`: how long a run may take, at least 1s."),
+    optional(
+        "p95Times",
+        Kind::Integer { min: 1, max: 100 },
+        "For `too_long`: how many times as long as 95 % of the runs of the last week a run may take.",
+    ),
     optional("quiet", TEXT, "Hours in which messages wait, such as `22:00-07:00 Europe/Paris`."),
 ];

@@ -5,6 +5,7 @@ use std::time::Duration;
 use everbell_core::alert::Delivery;
 use serde_json::{Value, json};
 
+use super::email::{Email, EmailSettings};
 use super::program;
 use crate::targets::{CommandSettings, Http, HttpSettings, Problem, command_problems};
 
@@ -14,7 +15,12 @@ pub(crate) struct ChannelSettings {
     /// The name that rules refer to it by.
     pub(crate) name: String,
     pub(crate) kind: ChannelKind,
+    /// More messages than this at once become one.
+    pub(crate) summarize: Option<u32>,
 }
+
+/// The messages that people get at once before they become one, if nothing else is said.
+const DEFAULT_LIMIT: usize = 10;
 
 /// The kinds of channels.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +29,8 @@ pub(crate) enum ChannelKind {
     Webhook(HttpSettings),
     /// A call that Slack, Mattermost, Discord (`/slack`) and others understand.
     Slack(HttpSettings),
+    /// A mail.
+    Email(EmailSettings),
     /// A program, and how long it may take.
     Command(CommandSettings, Duration),
     /// The type could not be read, which is reported elsewhere.
@@ -35,9 +43,17 @@ impl ChannelSettings {
         match self.kind {
             ChannelKind::Webhook(_) => "webhook",
             ChannelKind::Slack(_) => "slack",
+            ChannelKind::Email(_) => "email",
             ChannelKind::Command(..) => "command",
             ChannelKind::Unknown => "unknown",
         }
+    }
+
+    /// How many messages it gets at once before they become one. Programs want each of them, if nothing else is said.
+    pub(super) fn limit(&self) -> Option<usize> {
+        let is_for_people = matches!(self.kind, ChannelKind::Slack(_) | ChannelKind::Email(_));
+        let said = self.summarize.map(|limit| limit as usize);
+        said.or_else(|| is_for_people.then_some(DEFAULT_LIMIT))
     }
 
     /// Everything that is wrong with them, each with the name of its field.
@@ -46,6 +62,7 @@ impl ChannelSettings {
             ChannelKind::Webhook(settings) | ChannelKind::Slack(settings) => {
                 Http::new(settings).err().unwrap_or_default()
             }
+            ChannelKind::Email(settings) => Email::open(settings).err().unwrap_or_default(),
             ChannelKind::Command(settings, _) => command_problems(settings),
             ChannelKind::Unknown => Vec::new(),
         }
@@ -59,6 +76,7 @@ impl ChannelSettings {
         Ok(match &self.kind {
             ChannelKind::Webhook(settings) => Channel::Webhook(Http::new(settings).map_err(first)?, path_of(settings)),
             ChannelKind::Slack(settings) => Channel::Slack(Http::new(settings).map_err(first)?, path_of(settings)),
+            ChannelKind::Email(settings) => Channel::Email(Email::open(settings).map_err(first)?),
             ChannelKind::Command(settings, timeout) => Channel::Command(settings.clone(), *timeout),
             ChannelKind::Unknown => return Err(("type", "is not known".to_owned())),
         })
@@ -81,6 +99,7 @@ fn without(path: &str, error: String) -> String {
 pub(super) enum Channel {
     Webhook(Http, String),
     Slack(Http, String),
+    Email(Email),
     Command(CommandSettings, Duration),
 }
 
@@ -110,6 +129,7 @@ impl Channel {
                 let sent = http.send(&new.id.to_string(), at, &[], body.to_string().into_bytes()).await;
                 sent.map_err(|error| without(path, error))
             }
+            Channel::Email(email) => email.send(new, &message, at).await,
             Channel::Command(settings, timeout) => program::run(settings, *timeout, delivery, &message).await,
         }
     }

@@ -34,6 +34,8 @@ pub(super) struct Channels(BTreeMap<String, Arc<Sender>>);
 /// A channel, and whether messages are being sent through it.
 struct Sender {
     channel: Channel,
+    /// More messages than this at once become a summary.
+    summarize: Option<usize>,
     busy: AtomicUsize,
 }
 
@@ -57,14 +59,20 @@ impl Channels {
     /// Opens all channels, or returns the first problem.
     pub(super) fn open(settings: &[ChannelSettings]) -> Result<Channels, Problem> {
         let opened = settings.iter().map(|settings| {
-            let sender = Sender { channel: settings.open()?, busy: AtomicUsize::new(0) };
+            let sender = Sender { channel: settings.open()?, summarize: settings.limit(), busy: AtomicUsize::new(0) };
             Ok((settings.name.clone(), Arc::new(sender)))
         });
         Ok(Channels(opened.collect::<Result<_, Problem>>()?))
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    /// The channels with summaries, and the most messages that they get at once.
+    pub(super) fn limits(&self) -> BTreeMap<String, usize> {
+        let limit = |(name, sender): (&String, &Arc<Sender>)| Some((name.clone(), sender.summarize?));
+        self.0.iter().filter_map(limit).collect()
     }
 }
 

@@ -1,21 +1,27 @@
 //! The evaluator: reads facts, asks [`decide`], and writes what it says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::time::Duration;
 
 use everbell::{Everbell, StoreError, Timestamp};
-use everbell_core::RunId;
-use everbell_core::alert::{AlertWrite, Alerts, Decision, NewDelivery, Notice, Rule, decide};
-use everbell_core::store::{Instance, JobRef, StoreResult};
+use everbell_core::alert::{
+    AlertWrite, Alerts, ClusterFacts, Decision, InstanceFact, Message, NewDelivery, Notice, Problem, Rule, decide,
+    decide_instances, summarize,
+};
+use everbell_core::store::{Instance, JobRef, JobRow, StoreResult};
+use everbell_core::{InstanceId, JobKey, RunId};
 use jiff::SignedDuration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::facts::{Facts, gather};
 use super::message::{Links, compose};
-use super::{NOTIFIER, evaluates};
+use super::summary::compose_summary;
+use super::timing::UsualTimes;
+use super::{evaluates, is_elected};
 
 /// How often the evaluator looks.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
@@ -30,12 +36,33 @@ const MAX_LOOK_BACK: Duration = Duration::from_hours(7 * 24);
 /// The most problems that one transaction writes, so that it ends in time also when everything fails at once.
 const MAX_PROBLEMS_AT_ONCE: usize = 500;
 
+/// How long after it was written its last look may be for an evaluator that never stopped.
+const AWAY_AFTER: Duration = Duration::from_mins(2);
+
 pub(super) struct Evaluator {
     bell: Everbell,
     rules: Vec<Rule>,
+    /// The channels that get a summary instead of more messages than this at once.
+    limits: BTreeMap<String, usize>,
     links: Links,
+    usual: UsualTimes,
+    /// Since when every look succeeded. Before a lease is over, others may not have had the chance of a heartbeat.
+    steady_since: Option<Instant>,
+    /// Instances without a recent heartbeat, and since when: after a step of the clock that is true of all for a moment.
+    silent: BTreeMap<InstanceId, Instant>,
+    /// How far lost instances were looked for.
+    instances_since: Option<Timestamp>,
     /// How far the last decision had looked when this instance last read it; only news from then on matter.
     looked_at: Option<Timestamp>,
+}
+
+/// The time of a look.
+pub(super) struct Look {
+    pub(super) now: Timestamp,
+    /// The beginning of what is news.
+    pub(super) since: Timestamp,
+    /// Whether nobody looked for some time before.
+    pub(super) was_away: bool,
 }
 
 /// The result of a look.
@@ -54,8 +81,18 @@ enum Looked {
 }
 
 impl Evaluator {
-    pub(super) fn new(bell: Everbell, rules: Vec<Rule>, links: Links) -> Evaluator {
-        Evaluator { bell, rules, links, looked_at: None }
+    pub(super) fn new(bell: Everbell, rules: Vec<Rule>, limits: BTreeMap<String, usize>, links: Links) -> Evaluator {
+        Evaluator {
+            bell,
+            rules,
+            limits,
+            links,
+            usual: UsualTimes::default(),
+            steady_since: None,
+            silent: BTreeMap::new(),
+            instances_since: None,
+            looked_at: None,
+        }
     }
 
     /// Looks until it is dropped, and wakes the deliverer when there is something to send.
@@ -64,7 +101,11 @@ impl Evaluator {
             return std::future::pending().await;
         }
         loop {
-            match self.look().await {
+            let looked = self.look().await;
+            if looked.is_err() {
+                self.steady_since = None;
+            }
+            match looked {
                 Ok(Looked::Written) => woken.notify_one(),
                 Ok(Looked::WrittenSome) => {
                     woken.notify_one();
@@ -81,7 +122,8 @@ impl Evaluator {
     async fn look(&mut self) -> StoreResult<Looked> {
         let bell = self.bell.clone();
         let store = bell.store();
-        if !self.is_elected(&store.list_instances().await?) {
+        let instances = store.list_instances().await?;
+        if is_elected(&bell, &instances) != Some(true) {
             return Ok(Looked::Passed);
         }
         let now = self.bell.now();
@@ -90,8 +132,17 @@ impl Evaluator {
         let alerts = store.read_alerts(earlier(closed_since, OVERLAP)).await?;
         self.looked_at = alerts.looked_at;
         let since = news_since(&alerts, now);
-        let Facts { jobs, rows, gone } = gather(&**store, &self.rules, &alerts.problems, since).await?;
-        let Decision { mut problems, mut notices } = decide(&self.rules, &jobs, &gone, &alerts.problems, now);
+        let was_away = alerts.looked_at.is_some_and(|at| at < earlier(now, AWAY_AFTER));
+        let look = Look { now, since, was_away };
+        let Facts { jobs, rows, gone } =
+            gather(&**store, &self.rules, &alerts.problems, &look, &mut self.usual).await?;
+        let cluster = self.cluster_facts(instances, since, now);
+        let about_instances = cluster
+            .as_ref()
+            .map(|facts| decide_instances(&self.rules, facts, &alerts.problems, now))
+            .unwrap_or_default();
+        let Decision { mut problems, mut notices } =
+            decide(&self.rules, &jobs, &gone, &alerts.problems, now).and(about_instances);
         let is_more = problems.len() > MAX_PROBLEMS_AT_ONCE;
         if is_more {
             // The next look finds the others, and the news of this one.
@@ -103,26 +154,17 @@ impl Evaluator {
         if problems.is_empty() && notices.is_empty() && is_noted {
             return Ok(Looked::Unchanged);
         }
-        let mut deliveries = Vec::with_capacity(notices.len());
-        for notice in &notices {
-            let run = self.run_of(notice.problem.run).await?;
-            let message = compose(notice, rows.get(&notice.problem.job), run.as_ref(), &self.links);
-            deliveries.push(new_delivery(notice, message, now));
-        }
+        let deliveries = self.deliveries(notices, &rows, now).await?;
         let changed = !problems.is_empty() || !deliveries.is_empty();
         let looked_at = if is_more { alerts.looked_at.unwrap_or(since) } else { now };
         let write = AlertWrite { looked_at, problems, deliveries };
         if !store.write_alerts(alerts.generation, &write).await? {
             return Ok(Looked::Outrun);
         }
-        for problem in &write.problems {
-            let (kind, job) = (problem.kind.as_str(), problem.job.as_str());
-            match &problem.closed_because {
-                Some(because) => info!(kind, job, "problem closed: {because}"),
-                None if problem.opened_at == now => info!(kind, job, "problem opened: {}", problem.reason),
-                None => {}
-            }
+        if cluster.is_some() && !is_more {
+            self.instances_since = Some(earlier(now, OVERLAP));
         }
+        log_changes(&write.problems, now);
         Ok(match (changed, is_more) {
             (_, true) => Looked::WrittenSome,
             (true, false) => Looked::Written,
@@ -130,14 +172,61 @@ impl Evaluator {
         })
     }
 
-    /// Whether this instance evaluates: of all that could, the one that started last, which has the newest rules.
-    fn is_elected(&self, instances: &[Instance]) -> bool {
-        let since = self.bell.alive_since();
-        let is_candidate =
-            |instance: &&Instance| instance.heartbeat_at >= since && instance.roles.iter().any(|role| role == NOTIFIER);
-        let newest = instances.iter().filter(is_candidate).max_by_key(|instance| (instance.started_at, instance.id));
-        let host = &self.bell.options().host;
-        newest.is_some_and(|newest| newest.pid == std::process::id() && newest.host == *host)
+    /// The messages that notices become.
+    async fn deliveries(
+        &self,
+        notices: Vec<Notice>,
+        rows: &BTreeMap<JobKey, JobRow>,
+        now: Timestamp,
+    ) -> StoreResult<Vec<NewDelivery>> {
+        let mut deliveries = Vec::with_capacity(notices.len());
+        for message in summarize(notices, &self.limits, now) {
+            deliveries.push(match message {
+                Message::One(notice) => {
+                    let run = self.run_of(notice.problem.run).await?;
+                    let row = notice.problem.job().and_then(|job| rows.get(job));
+                    new_delivery(&notice, compose(&notice, row, run.as_ref(), &self.links), now)
+                }
+                Message::Many(summary) => {
+                    let message = compose_summary(&summary, &self.links);
+                    // It keeps its place among the messages about the first problem.
+                    let first = new_delivery(&summary.notices[0], message, now);
+                    NewDelivery { id: summary.id, ..first }
+                }
+            });
+        }
+        Ok(deliveries)
+    }
+
+    /// Facts about instances, if a rule asks about them and all that are alive had the time to send a heartbeat: after an
+    /// outage of the database, or of this instance, none of them did for a while.
+    fn cluster_facts(&mut self, instances: Vec<Instance>, since: Timestamp, now: Timestamp) -> Option<ClusterFacts> {
+        if !self.rules.iter().any(Rule::asks_about_instances) {
+            return None;
+        }
+        let alive_since = self.bell.alive_since().min(now);
+        let is_silent = |instance: &&Instance| instance.heartbeat_at < alive_since;
+        let silent = instances.iter().filter(is_silent).map(|instance| instance.id);
+        let begun = Instant::now();
+        self.silent = silent.map(|id| (id, self.silent.get(&id).copied().unwrap_or(begun))).collect();
+        let news_since = *self.instances_since.get_or_insert(since);
+        let steady_since = *self.steady_since.get_or_insert(begun);
+        let lease = &self.bell.options().lease;
+        if steady_since.elapsed() < lease.duration {
+            return None;
+        }
+        let is_certain = |instance: &Instance| {
+            self.silent.get(&instance.id).is_none_or(|since| since.elapsed() >= 2 * lease.heartbeat)
+        };
+        let fact = |instance: Instance| InstanceFact {
+            id: instance.id,
+            host: instance.host,
+            roles: instance.roles,
+            started_at: instance.started_at,
+            heartbeat_at: instance.heartbeat_at,
+        };
+        let instances = instances.into_iter().filter(is_certain).map(fact).collect();
+        Some(ClusterFacts { instances, alive_since, news_since })
     }
 
     async fn run_of(&self, run: Option<RunId>) -> StoreResult<Option<everbell_core::Run>> {
@@ -146,6 +235,17 @@ impl Evaluator {
             Ok(run) => Ok(Some(run)),
             Err(StoreError::NotFound { .. } | StoreError::Corrupt { .. }) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+}
+
+fn log_changes(problems: &[Problem], now: Timestamp) {
+    for problem in problems {
+        let (kind, about) = (problem.kind.as_str(), problem.subject.to_string());
+        match &problem.closed_because {
+            Some(because) => info!(kind, about, "problem closed: {because}"),
+            None if problem.opened_at == now => info!(kind, about, "problem opened: {}", problem.reason),
+            None => {}
         }
     }
 }

@@ -10,16 +10,17 @@ use everbell_core::freeze::frozen_spans;
 use everbell_core::store::{GapFilter, JobFilter, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, JobKey, JobStatus, Run, RunStatus};
 
-use super::evaluator::{by_key, earlier};
+use super::evaluator::{Look, by_key, earlier};
+use super::timing::{Timing, UsualTimes};
 
 /// How long before its end a run may have been planned to count as news.
-const MAX_NEWS_AGE: Duration = Duration::from_mins(10);
+pub(super) const MAX_NEWS_AGE: Duration = Duration::from_mins(10);
 /// How late the miss of a slot may be noted: after an outage the slots of all of it are.
 const MAX_GAP_DELAY: Duration = Duration::from_hours(24);
 /// How long ago a freeze may have ended to explain why a success is missing.
 const MAX_FREEZE_AGE: Duration = Duration::from_hours(31 * 24);
 /// Rows of one page, and the most pages of a list.
-const PAGE_LIMIT: u32 = 500;
+pub(super) const PAGE_LIMIT: u32 = 500;
 const MAX_PAGES: usize = 40;
 
 /// Facts for a decision, and the rows behind them.
@@ -30,13 +31,15 @@ pub(super) struct Facts {
     pub(super) gone: Vec<JobKey>,
 }
 
-/// Reads what the rules need. Failures and gaps since `since` count even if they are over.
+/// Reads what the rules need. Failures and gaps since the last look count even if they are over.
 pub(super) async fn gather(
     store: &dyn Store,
     rules: &[Rule],
     problems: &[Problem],
-    since: Timestamp,
+    look: &Look,
+    usual: &mut UsualTimes,
 ) -> StoreResult<Facts> {
+    let since = look.since;
     let asks = |kind: Kind| rules.iter().any(|rule| rule.kinds.contains(&kind));
     let mut rows = BTreeMap::new();
     for filter in filters(rules) {
@@ -44,8 +47,10 @@ pub(super) async fn gather(
     }
     let failures = if asks(Kind::Failed) { failures(store, since).await? } else { BTreeMap::new() };
     let missed = if asks(Kind::Missed) { missed(store, since).await? } else { BTreeMap::new() };
-    let open = problems.iter().filter(|problem| problem.is_open()).map(|problem| &problem.job);
-    let wanted: BTreeSet<JobKey> = failures.keys().chain(missed.keys()).chain(open).cloned().collect();
+    let timing = Timing::gather(store, rules, problems, look, &mut rows).await?;
+    let open = problems.iter().filter(|problem| problem.is_open()).filter_map(Problem::job);
+    let wanted: BTreeSet<JobKey> =
+        failures.keys().chain(missed.keys()).chain(timing.keys()).chain(open).cloned().collect();
     let mut gone = Vec::new();
     for key in wanted.into_iter().filter(|key| !rows.contains_key(key)).collect::<Vec<_>>() {
         match store.get_job(&by_key(&key)).await {
@@ -56,15 +61,14 @@ pub(super) async fn gather(
     }
     let is_asked = |key: &JobKey, row: &mut JobRow| {
         let covers = |rule: &Rule| Kind::ALL.iter().any(|kind| rule.covers(*kind, key, &row.job.definition.labels));
-        rules.iter().any(covers) || problems.iter().any(|problem| problem.is_open() && problem.job == *key)
+        rules.iter().any(covers) || problems.iter().any(|problem| problem.is_open() && problem.job() == Some(key))
     };
     rows.retain(is_asked);
     let freezes = if asks(Kind::NoSuccess) { store.freezes(earlier(since, MAX_FREEZE_AGE)).await? } else { Vec::new() };
+    let successes = last_successes(store, rules, &rows).await?;
     let mut jobs = Vec::with_capacity(rows.len());
     for (key, row) in &rows {
         let definition = &row.job.definition;
-        let is_expected = |rule: &Rule| rule.covers(Kind::NoSuccess, key, &definition.labels);
-        let last_success_at = if rules.iter().any(is_expected) { last_success(store, key, row).await? } else { None };
         let news = failures.get(key).cloned();
         let last_failure = match news {
             Some(news) => Some(news),
@@ -73,13 +77,20 @@ pub(super) async fn gather(
         };
         let last_run = row.last_run.as_ref().filter(|run| run.status != RunStatus::Skipped);
         let last_run_at = last_run.map(|run| run.id.time());
+        let running = timing.running.get(key).cloned();
         jobs.push(JobFacts {
-            job: row.job.clone(),
             last_failure,
-            last_success_at,
+            last_success_at: successes.get(key).copied(),
             missed: missed.get(key).and_then(|gaps| missed_fact(gaps, last_run_at, since)),
             last_run_at,
             frozen: frozen_spans(&freezes, definition),
+            skipped: timing.skipped.get(key).cloned(),
+            runs_since_skip: timing.runs_since_skip.get(key).copied().unwrap_or_default(),
+            waiting: timing.waiting.get(key).cloned(),
+            started_late: timing.started_late.get(key).cloned(),
+            usual: if running.is_some() { usual.of(store, rules, row, look.now).await? } else { None },
+            running,
+            ..JobFacts::new(row.job.clone())
         });
     }
     Ok(Facts { jobs, rows, gone })
@@ -101,7 +112,8 @@ fn filters(rules: &[Rule]) -> Vec<JobFilter> {
                 Kind::Failed => add(JobFilter { failing: Some(true), ..current() }),
                 Kind::JobError => add(JobFilter { errored: Some(true), ..active() }),
                 Kind::AutoPaused => add(JobFilter { status: vec![JobStatus::Paused], ..JobFilter::default() }),
-                Kind::Missed => {}
+                // Found by their runs, gaps and timers.
+                Kind::Missed | Kind::Skipped | Kind::LateStart | Kind::TooLong | Kind::InstanceLost => {}
                 Kind::NoSuccess => match &rule.scope {
                     RuleScope::Label(name, value) => {
                         add(JobFilter { label: Some((name.clone(), value.clone())), ..active() });
@@ -172,11 +184,27 @@ async fn last_failure(store: &dyn Store, key: &JobKey, row: &JobRow) -> StoreRes
     }
 }
 
-async fn last_success(store: &dyn Store, key: &JobKey, row: &JobRow) -> StoreResult<Option<Timestamp>> {
-    match row.last_run.as_ref().filter(|run| run.status == RunStatus::Succeeded) {
-        Some(run) => Ok(run.finished_at),
-        None => Ok(newest(store, key, RunStatus::Succeeded).await?.and_then(|run| run.finished_at)),
+/// The last successes of the jobs that a rule expects one of. Those whose last run did not succeed are asked for at once.
+async fn last_successes(
+    store: &dyn Store,
+    rules: &[Rule],
+    rows: &BTreeMap<JobKey, JobRow>,
+) -> StoreResult<BTreeMap<JobKey, Timestamp>> {
+    let (mut found, mut wanted) = (BTreeMap::new(), Vec::new());
+    for (key, row) in rows {
+        if !rules.iter().any(|rule| rule.covers(Kind::NoSuccess, key, &row.job.definition.labels)) {
+            continue;
+        }
+        let last = row.last_run.as_ref().filter(|run| run.status == RunStatus::Succeeded);
+        match last.and_then(|run| run.finished_at) {
+            Some(at) => drop(found.insert(key.clone(), at)),
+            None => wanted.push(key.clone()),
+        }
     }
+    if !wanted.is_empty() {
+        found.extend(store.last_successes(&wanted).await?);
+    }
+    Ok(found)
 }
 
 /// The key of a version, unless it was deleted.

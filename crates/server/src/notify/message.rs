@@ -3,7 +3,7 @@
 use everbell::Timestamp;
 use everbell_core::alert::{Change, Kind, Notice, Problem};
 use everbell_core::store::JobRow;
-use everbell_core::{Json, Run, storable_text};
+use everbell_core::{JobKey, Json, Run, storable_text};
 use everbell_wire::percent;
 use percent_encoding::AsciiSet;
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(super) struct Links {
 }
 
 impl Links {
-    fn page(&self, path: &str, id: &str) -> Option<String> {
+    pub(super) fn page(&self, path: &str, id: &str) -> Option<String> {
         const ENCODED: &AsciiSet = &percent::reserved_except(b":");
         let base = self.public_url.as_ref()?.trim_end_matches('/');
         Some(format!("{base}{path}{}", percent::encode(id, ENCODED)))
@@ -32,15 +32,17 @@ impl Links {
 pub(super) fn compose(notice: &Notice, job: Option<&JobRow>, run: Option<&Run>, links: &Links) -> Json {
     let Notice { problem, change, rule, .. } = notice;
     let title = title(problem, *change);
-    let url = match run {
-        Some(run) => links.page("/runs/", &run.id.to_string()),
-        None => links.page("/jobs/", problem.job.as_str()),
+    let url = match (run, problem.job()) {
+        (Some(run), _) => links.page("/runs/", &run.id.to_string()),
+        (None, Some(job)) => links.page("/jobs/", job.as_str()),
+        (None, None) => links.page("/cluster", ""),
     };
     let local = |at: Timestamp| job.and_then(|job| local_time(job, at));
-    let command = match run {
-        Some(run) => format!("everbell runs show {}", run.id),
-        None if problem.kind == Kind::Missed => format!("everbell jobs gaps {}", quoted(problem.job.as_str())),
-        None => format!("everbell jobs show {}", quoted(problem.job.as_str())),
+    let command = match (run, problem.job()) {
+        (Some(run), _) => format!("everbell runs show {}", run.id),
+        (None, Some(job)) if problem.kind == Kind::Missed => format!("everbell jobs gaps {}", quoted(job.as_str())),
+        (None, Some(job)) => format!("everbell jobs show {}", quoted(job.as_str())),
+        (None, None) => "everbell instances list".to_owned(),
     };
     let next = job.and_then(JobRow::next_run_at).filter(|_| problem.is_open());
     let slot = run.and_then(|run| run.slot_at);
@@ -68,17 +70,7 @@ pub(super) fn compose(notice: &Notice, job: Option<&JobRow>, run: Option<&Run>, 
         "url": url,
         "command": command,
         "rule": rule,
-        "problem": {
-            "id": problem.id.to_string(),
-            "kind": problem.kind.as_str(),
-            "jobKey": problem.job.as_str(),
-            "since": problem.since.to_string(),
-            "openedAt": problem.opened_at.to_string(),
-            "closedAt": problem.closed_at.map(|at| at.to_string()),
-            "closedBecause": problem.closed_because,
-            "count": problem.count,
-            "reason": reason,
-        },
+        "problem": document(problem, &reason),
         "run": run.map(|run| json!({
             "id": run.id.to_string(),
             "slotAt": slot.map(|slot| slot.to_string()),
@@ -92,14 +84,38 @@ pub(super) fn compose(notice: &Notice, job: Option<&JobRow>, run: Option<&Run>, 
     stored(&message)
 }
 
+/// The problem as programs read it.
+pub(super) fn document(problem: &Problem, reason: &str) -> Value {
+    json!({
+        "id": problem.id.to_string(),
+        "kind": problem.kind.as_str(),
+        "jobKey": problem.job().map(JobKey::as_str),
+        "instance": problem.subject.instance().map(|(id, host)| json!({ "id": id.to_string(), "host": host })),
+        "since": problem.since.to_string(),
+        "openedAt": problem.opened_at.to_string(),
+        "closedAt": problem.closed_at.map(|at| at.to_string()),
+        "closedBecause": problem.closed_because,
+        "count": problem.count,
+        "reason": reason,
+    })
+}
+
+/// The name of what a problem is about.
+pub(super) fn name(problem: &Problem) -> String {
+    match problem.subject.instance() {
+        Some((_, host)) => format!("the instance on {host}"),
+        None => problem.subject.to_string(),
+    }
+}
+
 /// Its texts are bounded and were storable before, or are made so.
-fn stored(message: &Value) -> Json {
+pub(super) fn stored(message: &Value) -> Json {
     let text = storable_text(&message.to_string(), usize::MAX);
     Json::parse("message", &text).unwrap_or_else(|_| Json::empty())
 }
 
 fn title(problem: &Problem, change: Change) -> String {
-    let key = problem.job.as_str();
+    let key = name(problem);
     match (change, problem.count) {
         (Change::Recovered, _) => format!("{key} has recovered: it {}", past(problem)),
         (_, 2..) if problem.kind == Kind::Failed => {
@@ -111,12 +127,14 @@ fn title(problem: &Problem, change: Change) -> String {
 }
 
 fn past(problem: &Problem) -> String {
-    use everbell_core::alert::Kind;
     match problem.kind {
         Kind::Failed => "was failing".to_owned(),
         Kind::NoSuccess => "had not succeeded in time".to_owned(),
         Kind::JobError => "could not fire".to_owned(),
-        Kind::AutoPaused | Kind::Missed => problem.kind.summary().to_owned(),
+        Kind::LateStart => "had not started in time".to_owned(),
+        Kind::TooLong => "took too long".to_owned(),
+        Kind::InstanceLost => "was lost".to_owned(),
+        Kind::AutoPaused | Kind::Missed | Kind::Skipped => problem.kind.summary().to_owned(),
     }
 }
 

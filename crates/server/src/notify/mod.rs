@@ -13,21 +13,27 @@
 //! series of failures that a rule with `after` above 1 waits for is missed if it begins and ends between two looks. So is
 //! a failure of a run that had been planned more than ten minutes before its end, if its job succeeds before the next look.
 
+mod abandon;
 mod channel;
 mod deliverer;
+mod email;
 mod evaluator;
 mod facts;
 mod message;
 mod program;
+mod summary;
+mod timing;
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use everbell::Everbell;
 use everbell_core::alert::Rule;
+use everbell_core::store::Instance;
 use tokio::sync::{Notify, watch};
 
 pub(crate) use channel::{ChannelKind, ChannelSettings};
+pub(crate) use email::{EmailSettings, Encryption};
 
 use crate::config::Config;
 use crate::targets::Problem;
@@ -43,6 +49,8 @@ pub(crate) struct Notifications {
     channels: Arc<Channels>,
     rules: Vec<Rule>,
     links: message::Links,
+    /// Whether this process schedules. Of others nobody knows which channels there are.
+    schedules: bool,
 }
 
 impl Notifications {
@@ -51,7 +59,7 @@ impl Notifications {
         let schedules = config.server.role.schedules();
         let channels = if schedules { Channels::open(&config.channels)? } else { Channels::default() };
         let links = message::Links { public_url: config.server.public_url.clone() };
-        Ok(Notifications { channels: Arc::new(channels), rules: config.rules.clone(), links })
+        Ok(Notifications { channels: Arc::new(channels), rules: config.rules.clone(), links, schedules })
     }
 }
 
@@ -59,27 +67,39 @@ impl Notifications {
 /// nothing at all. Messages that are on their way when the settings change still arrive.
 pub(crate) async fn run(bell: &Everbell, mut settings: watch::Receiver<Notifications>) -> Infallible {
     loop {
-        let Notifications { channels, rules, links } = settings.borrow_and_update().clone();
+        let Notifications { channels, rules, links, schedules } = settings.borrow_and_update().clone();
         let changed = async {
             if settings.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
         };
-        if channels.is_empty() {
+        if !schedules {
             changed.await;
             continue;
         }
-        let evaluator = Evaluator::new(bell.clone(), rules, links);
+        let names = channels.names();
+        let evaluator = Evaluator::new(bell.clone(), rules, channels.limits(), links);
         let deliverer = Deliverer::new(bell.clone(), channels);
         let woken = Notify::new();
         let work = async {
             tokio::select! {
                 never = evaluator.run(&woken) => match never {},
+                never = abandon::run(bell, &names) => match never {},
                 () = deliverer.run(&woken, changed) => {}
             }
         };
         work.await;
     }
+}
+
+/// Whether this instance evaluates: of all that could, the one that started last, which has the newest rules. `None` if none
+/// could.
+fn is_elected(bell: &Everbell, instances: &[Instance]) -> Option<bool> {
+    let since = bell.alive_since();
+    let is_candidate =
+        |instance: &&Instance| instance.heartbeat_at >= since && instance.roles.iter().any(|role| role == NOTIFIER);
+    let newest = instances.iter().filter(is_candidate).max_by_key(|instance| (instance.started_at, instance.id))?;
+    Some(newest.pid == std::process::id() && newest.host == bell.options().host)
 }
 
 /// Whether this configuration evaluates rules.

@@ -20,6 +20,8 @@ mod host;
 mod import;
 mod killed;
 mod notify;
+mod notify_email;
+mod notify_kinds;
 mod outages;
 mod ownership;
 mod readme;

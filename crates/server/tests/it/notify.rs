@@ -14,22 +14,22 @@ use serde_json::{Value, json};
 use crate::server::{Folder, Server, eventually, quiet};
 
 /// A receiver of messages.
-struct Receiver {
-    port: u16,
+pub(crate) struct Receiver {
+    pub(crate) port: u16,
     got: Arc<Mutex<Vec<Got>>>,
     /// Statuses to answer with, before 200.
     answers: Arc<Mutex<VecDeque<u16>>>,
 }
 
 #[derive(Clone, Debug)]
-struct Got {
+pub(crate) struct Got {
     status: u16,
     headers: BTreeMap<String, String>,
-    body: Value,
+    pub(crate) body: Value,
 }
 
 impl Receiver {
-    fn start(answers: &[u16]) -> Receiver {
+    pub(crate) fn start(answers: &[u16]) -> Receiver {
         Receiver::listen(TcpListener::bind("127.0.0.1:0").unwrap(), answers)
     }
 
@@ -47,12 +47,12 @@ impl Receiver {
     }
 
     /// The messages that it accepted.
-    fn accepted(&self) -> Vec<Got> {
+    pub(crate) fn accepted(&self) -> Vec<Got> {
         self.got.lock().unwrap().iter().filter(|got| got.status == 200).cloned().collect()
     }
 
     /// Waits for this many accepted messages.
-    fn until(&self, count: usize) -> Vec<Got> {
+    pub(crate) fn until(&self, count: usize) -> Vec<Got> {
         let found = eventually(|| Some(self.accepted()).filter(|accepted| accepted.len() >= count));
         found.unwrap_or_else(|| panic!("{count} messages never came, only {:?}", self.accepted()))
     }

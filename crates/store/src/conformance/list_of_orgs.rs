@@ -157,6 +157,9 @@ macro_rules! conformance_cases_of_orgs {
                 a_message_is_taken_by_one_instance_at_a_time,
                 messages_about_a_problem_keep_their_order,
                 messages_are_listed_with_their_fate,
+                a_problem_of_an_instance_is_not_one_of_a_job,
+                messages_for_a_removed_channel_are_given_up,
+                the_last_success_of_each_job_is_found,
                 old_problems_and_messages_are_pruned,
             }
             sessions {

@@ -2,21 +2,21 @@
 
 use everbell_core::alert::{
     AlertWrite, Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem,
-    ProblemChange,
+    ProblemChange, Subject,
 };
 use everbell_core::store::{DeliveryFilter, PageRequest, ProblemFilter, PruneBefore, StoreError};
-use everbell_core::{JobKey, RunId};
+use everbell_core::{InstanceId, JobKey, Run, RunId};
 use uuid::Uuid;
 
 use super::Fresh;
-use super::given::{at, audit, json};
-use super::world::World;
+use super::given::{at, audit, job, json};
+use super::world::{World, failure, success};
 
 fn problem(number: u128, job: &str) -> Problem {
     Problem {
         id: Uuid::from_u128(number),
         kind: Kind::Failed,
-        job: JobKey::new(job).unwrap(),
+        subject: Subject::Job(JobKey::new(job).unwrap()),
         opened_at: at("01:00"),
         closed_at: None,
         closed_because: None,
@@ -218,6 +218,77 @@ pub async fn messages_are_listed_with_their_fate(fresh: Fresh) {
     assert_eq!(count(DeliveryFilter { channel: Some("ops".to_owned()), ..none.clone() }).await, 1);
     assert_eq!(count(DeliveryFilter { problem: Some(Uuid::from_u128(2)), ..none.clone() }).await, 0);
     assert_eq!(count(DeliveryFilter { id: Some(Uuid::from_u128(12)), ..none }).await, 1);
+}
+
+pub async fn a_problem_of_an_instance_is_not_one_of_a_job(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let id = InstanceId::from_uuid(Uuid::from_u128(5));
+    let lost = |number: u128| Problem {
+        kind: Kind::InstanceLost,
+        subject: Subject::Instance(id, "host-é".to_owned()),
+        run: None,
+        ..problem(number, "a")
+    };
+    // A job may be named like the instance.
+    written(&world, vec![lost(1), problem(2, &id.to_string())], vec![]).await;
+    let alerts = world.store.read_alerts(at("00:00")).await.unwrap();
+    assert_eq!(alerts.problems, [lost(1), problem(2, &id.to_string())]);
+    let of_job = ProblemFilter { job: JobKey::new(&id.to_string()).ok(), ..ProblemFilter::default() };
+    let found = world.store.list_problems(&of_job, &PageRequest::default()).await.unwrap();
+    assert_eq!(found.items, [problem(2, &id.to_string())]);
+    let twin = world.store.write_alerts(1, &write(vec![lost(3)], vec![])).await;
+    assert!(matches!(twin, Err(StoreError::Conflict { .. })), "{twin:?}");
+}
+
+pub async fn messages_for_a_removed_channel_are_given_up(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let quiet = NewDelivery { available_at: at("07:00"), ..delivery(14, Some(1), "night") };
+    let mine = vec![delivery(11, Some(1), "old"), delivery(12, Some(1), "ops"), delivery(13, Some(1), "other"), quiet];
+    written(&world, vec![problem(1, "a")], mine).await;
+    // Another instance has this channel, and tries.
+    let other = ["other".to_owned()];
+    let taken = world.store.claim_deliveries(&other, at("01:05"), at("01:30"), 10).await.unwrap();
+    assert_eq!(taken.len(), 1);
+    let known = ["ops".to_owned()];
+    let abandon = async |stale: &str, now: &str| {
+        world.store.abandon_deliveries(&known, at(stale), "its channel is gone", at(now)).await.unwrap()
+    };
+    assert_eq!(abandon("01:00", "01:10").await, 0, "it became due just then");
+    assert_eq!(abandon("01:00:01", "01:10").await, 1);
+    let given_up = DeliveryFilter { status: Some(DeliveryStatus::Dead), ..DeliveryFilter::default() };
+    let given_up = listed(&world, &given_up).await;
+    assert_eq!((given_up.len(), given_up[0].new.channel.as_str()), (1, "old"));
+    assert_eq!((given_up[0].error.as_deref(), given_up[0].ended_at), (Some("its channel is gone"), Some(at("01:10"))));
+    let retry = DeliveryEnd::Retry(at("01:20"), "refused".to_owned());
+    assert!(world.store.end_delivery(Uuid::from_u128(13), 1, &retry, at("01:10")).await.unwrap());
+    assert_eq!(abandon("01:20", "01:30").await, 0, "it is tried again");
+    assert_eq!(abandon("01:20:01", "01:30").await, 1);
+    assert_eq!(abandon("07:01", "07:11").await, 1, "after quiet hours");
+}
+
+pub async fn the_last_success_of_each_job_is_found(fresh: Fresh) {
+    let world = World::new(&fresh);
+    for key in ["a", "b", "c", "never"] {
+        world.create(job(key, "0 * * * *")).await;
+    }
+    world.pause("never", at("00:30")).await;
+    world.run_due(&success(), at("01:00")).await;
+    world.pause("b", at("01:30")).await;
+    world.run_due(&success(), at("02:00")).await;
+    world.pause("c", at("02:30")).await;
+    world.run_due(&failure(), at("03:00")).await;
+    let runs = world.runs().await;
+    let end = |key: &str, slot: &str| {
+        let is_it =
+            |run: &&Run| run.slot_at == Some(at(slot)) && run.job_key.as_ref().is_some_and(|own| own.as_str() == key);
+        let run = runs.iter().find(is_it).unwrap();
+        (JobKey::new(key).unwrap(), run.finished_at.unwrap())
+    };
+    let keys = ["unknown", "c", "never", "b", "a"].map(|key| JobKey::new(key).unwrap());
+    let found = world.store.last_successes(&keys).await.unwrap();
+    assert_eq!(found, [end("a", "02:00"), end("b", "01:00"), end("c", "02:00")]);
+    assert_eq!(world.store.last_successes(&keys[1..2]).await.unwrap(), [end("c", "02:00")]);
+    assert_eq!(world.store.last_successes(&[]).await.unwrap(), []);
 }
 
 pub async fn old_problems_and_messages_are_pruned(fresh: Fresh) {

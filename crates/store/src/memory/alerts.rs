@@ -9,6 +9,7 @@ use everbell_core::alert::{
 use everbell_core::store::{
     AlertStore, AuditEntry, DeliveryFilter, Page, PageRequest, ProblemFilter, StoreError, StoreResult,
 };
+use everbell_core::{JobKey, RunId, RunStatus};
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -54,7 +55,8 @@ impl AlertStore for MemoryStore {
             for problem in &write.problems {
                 let problem = ProblemColumns::new(problem).read()?;
                 let is_twin = |other: &Problem| {
-                    other.is_open() && other.id != problem.id && other.kind == problem.kind && other.job == problem.job
+                    let is_same = other.kind == problem.kind && other.subject == problem.subject;
+                    is_same && other.is_open() && other.id != problem.id
                 };
                 if problem.is_open() && problems.values().any(is_twin) {
                     return Err(StoreError::Conflict { what: "such a problem is open already".to_owned() });
@@ -87,7 +89,7 @@ impl AlertStore for MemoryStore {
             let is_wanted = |problem: &&Problem| {
                 filter.open.is_none_or(|open| open == problem.is_open())
                     && filter.kind.is_none_or(|kind| kind == problem.kind)
-                    && filter.job.as_ref().is_none_or(|job| *job == problem.job)
+                    && filter.job.as_ref().is_none_or(|job| problem.job() == Some(job))
             };
             let rows = state.alerts.problems.values().filter(is_wanted).cloned().collect();
             Ok(pages::by_text(rows, page, Direction::Down, |problem| (String::new(), problem.id)))
@@ -153,6 +155,51 @@ impl AlertStore for MemoryStore {
             delivery.ended_at = ended_at.map(Into::into);
             stored.lease_until = None;
             Ok(true)
+        })
+    }
+
+    async fn abandon_deliveries(
+        &self,
+        channels: &[String],
+        stale_since: Timestamp,
+        error: &str,
+        now: Timestamp,
+    ) -> StoreResult<u64> {
+        self.with(|state| {
+            let (stale_since, now) = (micros(stale_since), micros(now));
+            let pending = |stored: &StoredDelivery| stored.delivery.status == DeliveryStatus::Pending;
+            let is_served = |stored: &StoredDelivery| {
+                stored.delivery.next_attempt_at >= stale_since || stored.lease_until.is_some_and(|until| until > now)
+            };
+            let all = state.alerts.deliveries.values().filter(|stored| pending(stored));
+            let served: Vec<String> =
+                all.filter(|stored| is_served(stored)).map(|stored| stored.delivery.new.channel.clone()).collect();
+            let has_nobody = |channel: &String| !channels.contains(channel) && !served.contains(channel);
+            let mut given_up = 0;
+            for stored in state.alerts.deliveries.values_mut().filter(|stored| pending(stored)) {
+                if has_nobody(&stored.delivery.new.channel) {
+                    stored.delivery.status = DeliveryStatus::Dead;
+                    stored.delivery.error = Some(error.to_owned());
+                    stored.delivery.ended_at = Some(now);
+                    stored.lease_until = None;
+                    given_up += 1;
+                }
+            }
+            Ok(given_up)
+        })
+    }
+
+    async fn last_successes(&self, jobs: &[JobKey]) -> StoreResult<Vec<(JobKey, Timestamp)>> {
+        self.with(|state| {
+            let mut newest: BTreeMap<JobKey, (RunId, Timestamp)> = BTreeMap::new();
+            for run in state.runs().filter(|run| run.status == RunStatus::Succeeded) {
+                let Some((key, at)) = run.job_key.as_ref().zip(run.finished_at) else { continue };
+                let is_newer = newest.get(key).is_none_or(|(known, _)| *known < run.id);
+                if jobs.contains(key) && is_newer {
+                    newest.insert(key.clone(), (run.id, at));
+                }
+            }
+            Ok(newest.into_iter().map(|(key, (_, at))| (key, at)).collect())
         })
     }
 

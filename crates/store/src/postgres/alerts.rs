@@ -1,6 +1,7 @@
 //! Problems, and the outbox of messages about them.
 
 use async_trait::async_trait;
+use everbell_core::JobKey;
 use everbell_core::alert::{
     AlertWrite, Alerts, Delivery, DeliveryEnd, DeliveryStatus, Kind, NewDelivery, Problem, ProblemChange,
 };
@@ -18,7 +19,7 @@ use super::audit::insert_audit;
 use super::connect::on;
 use super::statement::Statement;
 use crate::micros::Micros;
-use crate::rows::alerts::{DeliveryColumns, EndValues, ProblemColumns};
+use crate::rows::alerts::{DeliveryColumns, EndValues, ProblemColumns, SuccessColumns};
 use crate::rows::{check_limit, count, page_of, readable};
 
 #[async_trait]
@@ -124,6 +125,28 @@ impl AlertStore for PostgresStore {
             .bind(error)
             .bind(ended_at);
         Ok(self.alone("recording the end of a message", query.execute_on(&self.pool)).await?.rows_affected() > 0)
+    }
+
+    async fn abandon_deliveries(
+        &self,
+        channels: &[String],
+        stale_since: Timestamp,
+        error: &str,
+        now: Timestamp,
+    ) -> StoreResult<u64> {
+        let query = sqlx::query(include_str!("sql/abandon_deliveries.sql"))
+            .bind(channels.to_vec())
+            .bind(Micros::from(stale_since))
+            .bind(error.to_owned())
+            .bind(Micros::from(now));
+        Ok(self.alone("giving up messages", query.execute_on(&self.pool)).await?.rows_affected())
+    }
+
+    async fn last_successes(&self, jobs: &[JobKey]) -> StoreResult<Vec<(JobKey, Timestamp)>> {
+        let query = sqlx::query_as(include_str!("sql/last_successes.sql"))
+            .bind(jobs.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let rows: Vec<SuccessColumns> = self.within("reading last successes", query.fetch_all_on(&self.pool)).await?;
+        rows.into_iter().filter_map(SuccessColumns::read).collect()
     }
 
     async fn list_deliveries(&self, filter: &DeliveryFilter, page: &PageRequest) -> StoreResult<Page<Delivery>> {

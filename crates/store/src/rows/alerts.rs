@@ -1,10 +1,10 @@
 //! Rows of `problems` and `deliveries`.
 
 use everbell_core::alert::{
-    Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem,
+    Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem, Subject,
 };
 use everbell_core::store::StoreResult;
-use everbell_core::{Invalid, JobKey, Json};
+use everbell_core::{InstanceId, Invalid, JobKey, Json};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -36,6 +36,9 @@ struct ProblemState {
     reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     run: Option<String>,
+    /// Of an instance. Its id is in the column `job_key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     closed_because: Option<String>,
     told: Vec<(String, i64)>,
@@ -87,6 +90,7 @@ impl ProblemColumns {
             count: problem.count,
             reason: problem.reason.clone(),
             run: problem.run.map(|run| run.to_string()),
+            host: problem.subject.instance().map(|(_, host)| host.to_owned()),
             closed_because: problem.closed_because.clone(),
             told: problem.told.iter().map(|told| (told.rule.clone(), number(told.at))).collect(),
             acknowledged: problem.acknowledged.as_ref().map(NoteState::new),
@@ -95,7 +99,7 @@ impl ProblemColumns {
         ProblemColumns {
             id: problem.id,
             kind: problem.kind.as_str().to_owned(),
-            job_key: problem.job.to_string(),
+            job_key: problem.subject.identity(),
             opened_at: problem.opened_at.into(),
             closed_at: problem.closed_at.map(Into::into),
             // Texts, numbers and lists of them always have a form in JSON.
@@ -110,7 +114,10 @@ impl ProblemColumns {
             Ok(Problem {
                 id,
                 kind: word(Kind::ALL, Kind::as_str, &self.kind)?,
-                job: JobKey::new(&self.job_key)?,
+                subject: match state.host {
+                    Some(host) => Subject::Instance(self.job_key.parse::<InstanceId>()?, host),
+                    None => Subject::Job(JobKey::new(&self.job_key)?),
+                },
                 opened_at: self.opened_at.into(),
                 closed_at: self.closed_at.map(Into::into),
                 closed_because: state.closed_because,
@@ -186,6 +193,23 @@ impl DeliveryColumns {
             })
         };
         read().map_err(|why| corrupt("deliveries", id, why))
+    }
+}
+
+/// A job, and when its newest success ended.
+#[derive(Clone, Debug)]
+pub(crate) struct SuccessColumns {
+    pub(crate) job_key: String,
+    pub(crate) finished_at: Option<Micros>,
+}
+
+by_name!(SuccessColumns { job_key, finished_at });
+
+impl SuccessColumns {
+    /// Returns nothing for a job that never succeeded.
+    pub(crate) fn read(self) -> Option<StoreResult<(JobKey, Timestamp)>> {
+        let at = self.finished_at?.into();
+        Some(JobKey::new(&self.job_key).map(|key| (key, at)).map_err(|why| corrupt("jobs", &self.job_key, why)))
     }
 }
 

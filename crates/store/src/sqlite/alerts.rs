@@ -1,6 +1,7 @@
 //! Problems, and the outbox of messages about them.
 
 use async_trait::async_trait;
+use everbell_core::JobKey;
 use everbell_core::alert::{
     AlertWrite, Alerts, Delivery, DeliveryEnd, DeliveryStatus, Kind, NewDelivery, Problem, ProblemChange,
 };
@@ -14,7 +15,7 @@ use super::audit::insert_audit;
 use super::transaction::{Statement, Tx};
 use super::{SqliteStore, batch};
 use crate::micros::Micros;
-use crate::rows::alerts::{DeliveryColumns, EndValues, ProblemColumns};
+use crate::rows::alerts::{DeliveryColumns, EndValues, ProblemColumns, SuccessColumns};
 use crate::rows::{check_limit, count, page_of, readable};
 
 #[async_trait]
@@ -118,6 +119,30 @@ impl AlertStore for SqliteStore {
             .bind(error)
             .bind(ended_at);
         Ok(self.write("recording the end of a message", query).await? > 0)
+    }
+
+    async fn abandon_deliveries(
+        &self,
+        channels: &[String],
+        stale_since: Timestamp,
+        error: &str,
+        now: Timestamp,
+    ) -> StoreResult<u64> {
+        let query = sqlx::query(include_str!("sql/abandon_deliveries.sql"))
+            .bind(batch::rows(channels))
+            .bind(Micros::from(stale_since))
+            .bind(error.to_owned())
+            .bind(Micros::from(now));
+        self.write("giving up messages", query).await
+    }
+
+    async fn last_successes(&self, jobs: &[JobKey]) -> StoreResult<Vec<(JobKey, Timestamp)>> {
+        let keys: Vec<String> = jobs.iter().map(ToString::to_string).collect();
+        let query = sqlx::query(include_str!("sql/last_successes.sql")).bind(batch::rows(&keys));
+        let mut held = self.reader("reading last successes").await?;
+        let mut tx = held.begin().await?;
+        let rows: Vec<SuccessColumns> = tx.all(query).await?;
+        rows.into_iter().filter_map(SuccessColumns::read).collect()
     }
 
     async fn list_deliveries(&self, filter: &DeliveryFilter, page: &PageRequest) -> StoreResult<Page<Delivery>> {

@@ -40,8 +40,9 @@ struct ProblemsPage {
 
 struct Row {
     id: String,
+    /// The job or the instance, and where to read about it.
     key: String,
-    part: String,
+    href: String,
     /// The kind of the problem, in words.
     kind: &'static str,
     count: u64,
@@ -84,8 +85,13 @@ impl Row {
         let shown = wire::JobProblem::new(problem, now);
         Row {
             id: shown.id.clone(),
-            key: shown.job_key.clone(),
-            part: url_part(&shown.job_key),
+            key: problem
+                .subject
+                .instance()
+                .map_or_else(|| shown.job_key.clone(), |(_, host)| format!("instance on {host}")),
+            href: problem
+                .job()
+                .map_or_else(|| "/cluster".to_owned(), |job| format!("/jobs/{}", url_part(job.as_str()))),
             kind: problem.kind.summary(),
             count: shown.count,
             reason: shown.reason.clone(),
@@ -174,7 +180,7 @@ async fn form(request: &UiRequest, mutes: bool, problem: Option<&Problem>) -> Re
     let words = ["problems", verb, &id, "--reason", "…"];
     let page = HandlePage {
         mutes,
-        key: about.job.to_string(),
+        key: about.subject.to_string(),
         kind: about.kind.summary(),
         cause: about.reason.clone(),
         reason: typed(request, "reason"),

@@ -11,6 +11,7 @@ impl Example for JobProblem {
             id: PROBLEM.to_owned(),
             kind: "failed".to_owned(),
             job_key: "daily-report".to_owned(),
+            instance: None,
             open: true,
             since: at("2027-03-15T07:00:12Z"),
             opened_at: at("2027-03-15T07:00:15Z"),

@@ -2,7 +2,7 @@
 
 use super::super::calendars::CALENDAR;
 use super::super::fields::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET, SECTIONS, TEMPLATE, defaults};
-use super::super::notify_fields::{NOTIFY_COMMAND, RULE, SLACK, WEBHOOK};
+use super::super::notify_fields::{EMAIL, NOTIFY_COMMAND, RULE, SLACK, WEBHOOK};
 use super::super::variables::VARIABLES;
 use super::*;
 use everbell_wire::form::{Field, Kind as Form, job};
@@ -11,8 +11,19 @@ const PAGE: &str = include_str!("../../../../../docs/configuration.md");
 const EXAMPLE: &str = include_str!("../../../../../everbell.example.toml");
 
 /// The keys of all kinds of blocks.
-const BLOCKS: [&[Field]; 10] =
-    [LOG_TARGET, HTTP_TARGET, COMMAND_TARGET, job::JOB, CALENDAR, TEMPLATE, WEBHOOK, SLACK, NOTIFY_COMMAND, RULE];
+const BLOCKS: [&[Field]; 11] = [
+    LOG_TARGET,
+    HTTP_TARGET,
+    COMMAND_TARGET,
+    job::JOB,
+    CALENDAR,
+    TEMPLATE,
+    WEBHOOK,
+    SLACK,
+    EMAIL,
+    NOTIFY_COMMAND,
+    RULE,
+];
 
 fn snake(name: &str) -> String {
     Naming::Snake.spell(name).into_owned()

@@ -1,6 +1,8 @@
 //! `[[notify]]` and `[[rule]]` blocks.
 
-use everbell_core::alert::{Kind as ProblemKind, RuleScope};
+use std::time::Duration;
+
+use everbell_core::alert::{Kind as ProblemKind, RuleScope, TimeLimit};
 
 use super::*;
 
@@ -90,9 +92,59 @@ fn a_rule_that_makes_no_sense_names_its_line_and_key() {
         "name = \"r\"\nwhen = [\"failed\"]\njobs = { all = true }\nto = [\"osp\"]",
         &["a.toml:9: rule \"r\": to[0]: there is no channel `osp`; known: `ops`"],
     );
-    // Kinds that are not built are refused.
-    for kind in ["skipped", "late_start", "too_long", "instance_lost"] {
-        let told = problems(&format!("{CHANNEL}[[rule]]\n{}", rule(&format!("when = [\"{kind}\"]"))));
-        assert!(told.len() == 1 && told[0].starts_with("a.toml:9: rule \"r\": when[0]: "), "{told:?}");
-    }
+    assert_rule(
+        &rule("when = [\"late_start\"]"),
+        &["a.toml:5: rule \"r\": starts_within: is missing: `late_start` needs it, such as `10m`"],
+    );
+    assert_rule(
+        &rule("when = [\"too_long\"]"),
+        &["a.toml:5: rule \"r\": takes_at_most: is missing: `too_long` needs `takes_at_most` or `p95_times`"],
+    );
+    assert_rule(
+        &rule("when = [\"failed\"]\np95_times = 3"),
+        &["a.toml:10: rule \"r\": p95_times: and `p95_times` are only for rules about `too_long`"],
+    );
+    let unknown = problems(&format!("{CHANNEL}[[rule]]\n{}", rule("when = [\"backlog\"]")));
+    assert!(unknown.len() == 1 && unknown[0].starts_with("a.toml:9: rule \"r\": when[0]: "), "{unknown:?}");
+}
+
+#[test]
+fn rules_about_time_and_instances_are_read() {
+    let text = format!(
+        "{CHANNEL}[[rule]]\nwhen = [\"late_start\", \"too_long\", \"skipped\"]\njobs = {{ all = true }}\nstarts_within = \"10m\"\n\
+         takes_at_most = \"2h\"\np95_times = 3\nto = [\"ops\"]\n\
+         [[rule]]\nwhen = [\"instance_lost\", \"recovered\"]\nto = [\"ops\"]"
+    );
+    let config = read(&text);
+    let [time, lost] = &config.rules[..] else { panic!("{:?}", config.rules) };
+    assert_eq!(time.starts_within, Some(Duration::from_mins(10)));
+    assert_eq!(time.takes_at_most, [TimeLimit::Fixed(Duration::from_hours(2)), TimeLimit::TimesUsual(3)]);
+    assert_eq!((lost.kinds.as_slice(), lost.recovered), ([ProblemKind::InstanceLost].as_slice(), true));
+    // Others say which jobs they are about.
+    assert_rule(
+        "name = \"r\"\nwhen = [\"failed\", \"instance_lost\"]\nto = [\"ops\"]",
+        &[
+            "a.toml:5: rule \"r\": jobs: must say one of `all = true`, `label = \"team=billing\"` and `keys = [\"backup-*\"]`",
+        ],
+    );
+}
+
+#[test]
+fn a_mail_channel_names_its_lines_and_keys() {
+    let mail = |more: &str| {
+        format!("[[notify]]\nname = \"m\"\ntype = \"email\"\nhost = \"localhost\"\nfrom = \"a@b.example\"\n{more}")
+    };
+    let config = read(&mail("to = [\"ops@b.example\"]\ntls = \"none\"\nuser = \"u\"\npassword = \"hunter2\""));
+    assert_eq!(config.channels[0].type_name(), "email");
+    assert!(!format!("{:?}", config.channels).contains("hunter2"));
+    assert_eq!(
+        problems(&mail("to = [\"nobody\"]\ntls = \"none\""))[0].split(": ").take(3).collect::<Vec<_>>(),
+        ["a.toml:6", "notify \"m\"", "to"]
+    );
+    assert_eq!(
+        problems(&mail("to = [\"ops@b.example\"]\nuser = \"u\"")),
+        ["a.toml:1: notify \"m\": password: is required together with `user`"]
+    );
+    let open = mail("to = [\"ops@b.example\"]\ntls = \"none\"").replace("localhost", "mail.b.example");
+    assert!(problems(&open)[0].starts_with("a.toml:7: notify \"m\": tls: `none` is only for servers on this machine"));
 }

@@ -65,9 +65,9 @@ pub(super) fn untold<'a>(open: &'a [alert::Problem], causes: &[Cause], errored: 
     let fails = |key: &str| causes.iter().any(|cause| cause.jobs.iter().any(|job| job == key));
     let cannot_fire = |key: &str| errored.iter().any(|row| row.job.definition.key.as_str() == key);
     let is_told = |problem: &alert::Problem| match problem.kind {
-        Kind::Failed | Kind::NoSuccess | Kind::AutoPaused => fails(problem.job.as_str()),
-        Kind::JobError => cannot_fire(problem.job.as_str()),
-        Kind::Missed => false,
+        Kind::Failed | Kind::NoSuccess | Kind::AutoPaused => problem.job().is_some_and(|job| fails(job.as_str())),
+        Kind::JobError => problem.job().is_some_and(|job| cannot_fire(job.as_str())),
+        Kind::Missed | Kind::Skipped | Kind::LateStart | Kind::TooLong | Kind::InstanceLost => false,
     };
     open.iter().filter(|problem| !is_told(problem)).collect()
 }
@@ -178,7 +178,7 @@ mod tests {
         alert::Problem {
             id: uuid::Uuid::nil(),
             kind,
-            job: everbell_core::JobKey::new(job).unwrap(),
+            subject: alert::Subject::Job(everbell_core::JobKey::new(job).unwrap()),
             opened_at: at,
             closed_at: None,
             closed_because: None,
@@ -205,7 +205,7 @@ mod tests {
             problem(Kind::JobError, "b"),
         ];
         let left = untold(&open, &[fails], &[]);
-        let kinds: Vec<_> = left.iter().map(|problem| (problem.job.as_str(), problem.kind)).collect();
+        let kinds: Vec<_> = left.iter().map(|problem| (problem.job().unwrap().as_str(), problem.kind)).collect();
         let expected = [("a", Kind::Missed), ("b", Kind::NoSuccess), ("b", Kind::AutoPaused), ("b", Kind::JobError)];
         assert_eq!(kinds, expected);
     }

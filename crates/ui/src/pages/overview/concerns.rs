@@ -38,8 +38,8 @@ pub(super) fn open_lines(read: &OverviewData, causes: &[Cause], clock: &Clock) -
 
 /// A problem that a rule found.
 fn open_line(problem: &Problem, clock: &Clock) -> ProblemLine {
-    let key = problem.job.to_string();
-    let href = format!("/jobs/{}", url_part(&key));
+    let key = problem.subject.to_string();
+    let href = problem.job().map_or_else(|| "/cluster".to_owned(), |job| format!("/jobs/{}", url_part(job.as_str())));
     let reason = format!("{}: {}", problem.kind.summary(), problem.reason);
     let word = match problem.kind {
         Kind::Failed => "Failing",
@@ -47,6 +47,10 @@ fn open_line(problem: &Problem, clock: &Clock) -> ProblemLine {
         Kind::JobError => "Cannot fire",
         Kind::AutoPaused => "Paused",
         Kind::Missed => "Missed",
+        Kind::Skipped => "Skipped",
+        Kind::LateStart => "Late",
+        Kind::TooLong => "Too long",
+        Kind::InstanceLost => "Lost",
     };
     ProblemLine::new(("warn", word), key, href, reason).since(Some(problem.since), clock)
 }
