@@ -23,26 +23,14 @@ pub(crate) struct Claimer {
     batch: BatchSize,
     /// When it last looked, by the monotonic clock.
     looked_at: Option<Duration>,
-    /// Until when it does not look again for runs that nobody has noted, by the monotonic clock.
-    pub(super) pause_until: Option<Duration>,
 }
 
 /// The most runs that a look takes when none is known to wait.
 const MAX_UNEXPECTED_RUNS: u32 = 50;
 
-/// After a look in vain, the pause before another one that is as likely to be: so many times as long as it took.
-const PAUSE_FACTOR: u32 = 20;
-/// The longest of these pauses.
-const MAX_PAUSE: Duration = Duration::from_millis(100);
-
 impl Claimer {
     pub(super) fn new(shared: &Arc<Shared>) -> Claimer {
-        Claimer {
-            shared: Arc::clone(shared),
-            batch: BatchSize::new(shared.options.batch),
-            looked_at: None,
-            pause_until: None,
-        }
+        Claimer { shared: Arc::clone(shared), batch: BatchSize::new(shared.options.batch), looked_at: None }
     }
 
     /// There is no room. The recorder signals when there is; if a run may wait for it by then, its place is not for new slots.
@@ -55,16 +43,6 @@ impl Claimer {
         }
         let retry = signals.next_retry(now);
         Wait::For(retry.map_or(options.poll, |retry| between(now, retry).min(options.poll)))
-    }
-
-    /// How long not to look although runs have ended. Nearly all such looks find nothing: only a run that was held back may
-    /// start then, and every other is noted when it becomes pending.
-    fn pause(&self) -> Option<Duration> {
-        let Shared { clock, signals, .. } = &*self.shared;
-        let left = self.pause_until?.saturating_sub(clock.monotonic());
-        let now = self.shared.now();
-        let is_over = left.is_zero() || signals.has_due_retry(now);
-        (!is_over).then(|| signals.next_retry(now).map_or(left, |retry| between(now, retry).min(left)))
     }
 
     /// Asks for runs. What is not answered in time is dropped, whether or not the database has done it.
@@ -107,9 +85,6 @@ impl Step for Claimer {
         }
         let look = noted.look();
         let waits = targets.names().any(|target| noted.may_wait(target));
-        if let Some(pause) = self.pause().filter(|_| !waits) {
-            return Ok(Wait::For(pause));
-        }
         // Most looks follow the end of runs and find nothing: they leave places to new slots.
         let most = if waits { self.batch.get() } else { self.batch.get().min(MAX_UNEXPECTED_RUNS) };
         let rooms = inflight.reserve(&targets, Take::Pending, most, |_| true);
@@ -134,9 +109,6 @@ impl Step for Claimer {
         self.shared.looked(Round::Start, now, begun, claims.as_ref().ok().map(Vec::len));
         let claims = claims?;
         self.looked_at = Some(begun);
-        let ended = self.shared.clock.monotonic();
-        let pause = (ended.saturating_sub(begun) * PAUSE_FACTOR).min(MAX_PAUSE);
-        self.pause_until = claims.is_empty().then(|| ended + pause);
         let full = claims.len() >= limit as usize || rooms.may_have_more(&claims);
         // Of a target that had no room, or not more than it filled, runs may still be pending.
         let (seen, unseen): (Vec<&Target>, Vec<&Target>) =

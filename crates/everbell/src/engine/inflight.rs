@@ -117,11 +117,6 @@ pub(super) struct Rooms<'a> {
 }
 
 impl Rooms<'_> {
-    /// The targets that there is room for.
-    pub(super) fn names(&self) -> Vec<Target> {
-        self.targets.iter().map(|room| room.target.clone()).collect()
-    }
-
     /// Whether there is room for this target.
     pub(super) fn has(&self, target: &Target) -> bool {
         self.targets.iter().any(|room| room.target == *target)
@@ -372,11 +367,6 @@ impl Inflight {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.runs().entries.is_empty()
-    }
-
-    /// Whether at least half of the places are free.
-    pub(super) fn is_half_empty(&self) -> bool {
-        self.runs().entries.len() <= self.capacity as usize / 2
     }
 
     /// Whether some handler has not ended.

@@ -43,8 +43,6 @@ pub(crate) struct Planner {
 const MAX_LOOKS_IN_VAIN: u32 = 3;
 /// The wait before the first of these looks; it grows with each.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
-/// The most batches that each of two rows plans within a step.
-const MAX_BATCHES_IN_A_ROW: u32 = 4;
 
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
@@ -53,24 +51,22 @@ impl Planner {
         Planner { shared: Arc::clone(shared), batch, ramp, patience, is_behind: false, expected: None, in_vain: 0 }
     }
 
-    /// Takes up what rows of looks of these targets have found. Returns whether more may be due, and when the next timer
-    /// is.
+    /// Takes up what looks of these targets have found, each with its limit. Returns whether more may be due, and when the
+    /// next timer is.
     fn take_up(
         &mut self,
         targets: &[Target],
-        rows: impl IntoIterator<Item = Row>,
+        looks: impl IntoIterator<Item = (u32, StoreResult<Looked>)>,
     ) -> StoreResult<(bool, Option<Timestamp>)> {
         let (mut full, mut next, mut started) = (false, None, Vec::new());
         let mut timers = 0;
-        for row in rows {
-            full |= row.may_have_more;
-            for looked in row.looks {
-                self.batch.learn(&looked);
-                let looked = looked?;
-                timers += looked.timers;
-                next = next.into_iter().chain(looked.next).min();
-                started.extend(looked.started);
-            }
+        for (limit, looked) in looks {
+            self.batch.learn(&looked);
+            let looked = looked?;
+            timers += looked.timers;
+            full |= looked.timers >= limit;
+            next = next.into_iter().chain(looked.next).min();
+            started.extend(looked.started);
         }
         if timers > 0 {
             (self.expected, self.in_vain) = (None, 0);
@@ -90,55 +86,6 @@ struct Looked {
     next: Option<Timestamp>,
     /// The targets of the runs that started.
     started: Vec<Target>,
-}
-
-/// Looks for due timers, one after the other.
-#[derive(Debug)]
-struct Row {
-    looks: Vec<StoreResult<Looked>>,
-    /// Whether more may be due than was planned.
-    may_have_more: bool,
-}
-
-impl Row {
-    fn one(limit: u32, looked: StoreResult<Looked>) -> Row {
-        let may_have_more = looked.as_ref().is_ok_and(|looked| looked.timers >= limit);
-        Row { looks: vec![looked], may_have_more }
-    }
-}
-
-/// Plans this many batches at the most of due timers that have room, as long as each is full, and starts their runs.
-async fn look_in_a_row<'a>(
-    shared: &Arc<Shared>,
-    mut rooms: Rooms<'a>,
-    batches: u32,
-    reserve: impl Fn(u32) -> Rooms<'a>,
-) -> Row {
-    let mut row = Row { looks: Vec::new(), may_have_more: false };
-    let (mut targets, mut first_targets) = (rooms.names(), None);
-    for batch in 1..=batches {
-        let looked = look(shared, rooms.limit, &targets, Some(&rooms)).await;
-        let is_full = looked.as_ref().is_ok_and(|looked| looked.timers >= rooms.limit);
-        // Of a target that had no room any more nothing was looked for.
-        row.may_have_more = is_full || first_targets.is_some_and(|first| targets.len() < first);
-        first_targets.get_or_insert(targets.len());
-        row.looks.push(looked);
-        // The places that it has taken are known by now, so the others are free for the next.
-        drop(rooms);
-        if !is_full || batch == batches || shared.is_draining() {
-            break;
-        }
-        rooms = reserve(batch);
-        targets = rooms.names();
-        if targets.is_empty() {
-            break;
-        }
-        if let Err(error) = shared.anchored_now().await {
-            row.looks.push(Err(error));
-            break;
-        }
-    }
-    row
 }
 
 /// Plans due timers of these targets, and starts their runs as far as there is room.
@@ -217,30 +164,29 @@ impl Step for Planner {
         let waits = |waits| shared.signals.planner_waits.store(waits, Ordering::SeqCst);
         // Before it looks for room, so that none is missed.
         waits(true);
-        let (most, limit) = (self.batch.get(), self.batch.get().min(self.ramp.get()));
-        // Each batch of a row is larger than the one before.
-        let reserve = |before: u32| {
+        let limit = self.batch.get().min(self.ramp.get());
+        let reserve = || {
             let is_wanted = |target: &Target| !shared.claims.may_wait(target);
-            let limit = limit.saturating_mul(4_u32.saturating_pow(before)).min(most);
             shared.inflight.reserve(&targets, Take::Slots, limit, is_wanted)
         };
-        let planning = |planning| shared.signals.planning.store(planning, Ordering::SeqCst);
-        let rooms = reserve(0);
+        let rooms = reserve();
         let (ready, others): (Vec<Target>, Vec<Target>) = targets.names().cloned().partition(|one| rooms.has(one));
-        planning(self.is_behind && !ready.is_empty());
         let (mut full, mut next) = (false, None);
         if !ready.is_empty() {
             self.patience.has_room(&ready, shared.clock.monotonic());
-            // A deep backlog is planned in two rows at the same time, where two transactions can write at once. None of them
-            // waits for the other.
-            let is_deep = self.is_behind && shared.store.can_partition();
-            let batches = if is_deep { MAX_BATCHES_IN_A_ROW } else { 1 };
+            // Of a deep backlog another part is planned meanwhile, where two transactions can write at once.
+            let more = Some(reserve()).filter(|more| self.is_behind && shared.store.can_partition() && more.limit > 0);
+            let aside: Vec<Target> =
+                ready.iter().filter(|one| more.as_ref().is_some_and(|more| more.has(one))).cloned().collect();
             let second = async {
-                let rooms = is_deep.then(|| reserve(0)).filter(|rooms| rooms.limit > 0)?;
-                Some(look_in_a_row(&shared, rooms, batches, reserve).await)
+                match more.as_ref().filter(|_| !aside.is_empty()) {
+                    Some(more) => Some((more.limit, look(&shared, more.limit, &aside, Some(more)).await)),
+                    None => None,
+                }
             };
-            let (first, second) = tokio::join!(look_in_a_row(&shared, rooms, batches, reserve), second);
-            let taken = self.take_up(&ready, [first].into_iter().chain(second));
+            let (first, second) = tokio::join!(look(&shared, rooms.limit, &ready, Some(&rooms)), second);
+            let taken = self.take_up(&ready, [(rooms.limit, first)].into_iter().chain(second));
+            drop((rooms, more));
             shared.tell_claimer();
             (full, next) = taken?;
         }
@@ -248,12 +194,11 @@ impl Step for Planner {
         waits(wait.is_some());
         if !over.is_empty() {
             let looked = look(&shared, limit, &over, None).await;
-            let (more, then) = self.take_up(&over, [Row::one(limit, looked)])?;
+            let (more, then) = self.take_up(&over, [(limit, looked)])?;
             full |= more;
             next = next.into_iter().chain(then).min();
         }
         self.is_behind = full || wait.is_some();
-        planning(full);
         if full || wait.is_none() {
             self.ramp.looked(full);
         }

@@ -1,12 +1,10 @@
 //! The recorder: writes the outcomes of runs, in groups.
 //!
 //! Outcomes that arrive while a group is being written form the next group. The first outcome of a group waits a moment
-//! for others, but only while handlers are at work: a lone one is written at once. In a herd it waits longer, because runs
-//! that are due come before the records of others, and because large groups cost less. While the database is away outcomes
+//! for others, but only while handlers are at work: a lone one is written at once. While the database is away outcomes
 //! stay here; there are never more of them than runs in flight.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use everbell_core::store::StoreResult;
 use tokio::sync::{Notify, mpsc};
@@ -42,22 +40,6 @@ impl Recorder {
         }
     }
 
-    /// Lets others join the group: for a moment while handlers are at work, and longer while the planner has more to plan
-    /// and places enough.
-    async fn linger(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        let Shared { options, inflight, signals, .. } = &*shared;
-        for waits in 0..MAX_LINGERS_IN_A_HERD {
-            let is_herd = || signals.planning.load(Ordering::SeqCst) && inflight.is_half_empty();
-            let is_worth = is_herd() || (waits == 0 && inflight.is_working());
-            if self.group.len() >= options.batch as usize || options.linger.is_zero() || !is_worth {
-                return;
-            }
-            tokio::time::sleep(options.linger).await;
-            self.gather();
-        }
-    }
-
     /// Writes a batch of the group, which stays as it is if that fails.
     async fn write(&mut self) -> StoreResult<()> {
         let count = self.group.len().min(self.batch.get() as usize);
@@ -67,9 +49,6 @@ impl Recorder {
     }
 }
 
-/// The most waits for others while the planner has more to plan.
-const MAX_LINGERS_IN_A_HERD: u32 = 10;
-
 impl Step for Recorder {
     const NAME: &'static str = "recorder";
 
@@ -78,7 +57,11 @@ impl Step for Recorder {
         if self.group.is_empty() {
             return Ok(Wait::ForSignal);
         }
-        self.linger().await;
+        let batch = self.shared.options.batch as usize;
+        if self.group.len() < batch && !self.shared.options.linger.is_zero() && self.shared.inflight.is_working() {
+            tokio::time::sleep(self.shared.options.linger).await;
+            self.gather();
+        }
         self.write().await?;
         self.shared.tell_of_room();
         Ok(Wait::No)

@@ -30,8 +30,6 @@ pub(crate) struct Signals {
     backfill_ended: AtomicBool,
     /// Whether the planner waits for room.
     pub(crate) planner_waits: AtomicBool,
-    /// Whether the planner has more to plan at once and room for it.
-    pub(crate) planning: AtomicBool,
     /// When retries may start.
     retries: Mutex<BTreeSet<Timestamp>>,
 }

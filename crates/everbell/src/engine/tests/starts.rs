@@ -1,7 +1,6 @@
 //! Runs that start with their plan: when they do, and what comes before them.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use everbell_core::change;
@@ -223,79 +222,11 @@ async fn two_plans_at_once_start_every_run_once() {
     while lab.engine.planner.step().await.unwrap() == Wait::No {
         steps += 1;
     }
-    assert_eq!(steps, 2, "50, and then everything in two rows");
+    assert_eq!(steps, 3, "50, two times 200, and the rest");
     lab.settle().await;
     lab.turn().await;
     assert_eq!(lab.log.lock().unwrap().len(), 600);
     assert_eq!(lab.runs("job-599").await, ["01:00:00 succeeded"]);
-}
-
-#[tokio::test]
-async fn rows_of_batches_end_where_there_is_no_room() {
-    let mut lab = Lab::new();
-    lab.store.set_can_partition(true);
-    let keys: Vec<String> = (0..40).map(|number| format!("job-{number}")).collect();
-    for key in &keys {
-        lab.create(job(key, "0 1 * * *", "wait")).await;
-    }
-    let Shared { targets, events, .. } = &*lab.engine.shared;
-    let (store, clock) = (Arc::clone(&lab.store) as _, Arc::clone(&lab.clock) as _);
-    lab.engine = Engine::new(store, clock, targets.clone(), options().concurrency(25).batch(5), events.clone());
-    lab.engine.claimer.step().await.unwrap();
-    lab.set("01:00");
-    let is_planning = |lab: &Lab| lab.engine.shared.signals.planning.load(Ordering::SeqCst);
-    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::No);
-    assert!(is_planning(&lab));
-    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::No);
-    let mut runs = Vec::new();
-    for key in &keys {
-        runs.extend(lab.runs(key).await);
-    }
-    assert_eq!(runs, vec!["01:00:00 running"; 25], "in two steps every place, and no run that waits for one");
-    let wait = lab.engine.planner.step().await.unwrap();
-    assert!(matches!(wait, Wait::For(wait) if wait < Duration::from_secs(2)), "{wait:?}");
-    assert!(!is_planning(&lab), "it waits for the recorder, which must not wait for it");
-}
-
-#[tokio::test]
-async fn a_look_in_vain_is_not_repeated_at_once_but_noted_runs_are_looked_for() {
-    let mut lab = lab_that_has_looked(&["hourly"], "log").await;
-    let now = lab.clock.monotonic();
-    lab.engine.claimer.pause_until = Some(now + Duration::from_millis(80));
-    let id = RunId::by_hand(at("00:30"), tail("x"));
-    let request = RunNow { id, actor: "ana", payload: None, overlap: None, trace_context: None };
-    lab.change("hourly", |view| change::run_now(view, &request, at("00:30"))).await.unwrap();
-    assert_eq!(
-        lab.engine.claimer.step().await.unwrap(),
-        Wait::For(Duration::from_millis(80)),
-        "as after the end of runs"
-    );
-    lab.engine.shared.claims.note_pending();
-    lab.engine.claimer.step().await.unwrap();
-    assert_eq!(lab.runs("hourly").await, ["00:30:00 running"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn in_a_herd_the_recorder_waits_for_others_but_not_for_long() {
-    for (places, lingers) in [(1_000, 10), (1, 1)] {
-        let mut lab = Lab::new();
-        lab.create(job("hourly", "0 * * * *", "log")).await;
-        let Shared { targets, events, .. } = &*lab.engine.shared;
-        let (store, clock) = (Arc::clone(&lab.store) as _, Arc::clone(&lab.clock) as _);
-        let linger = Duration::from_millis(2);
-        let options = options().concurrency(places).linger(linger);
-        lab.engine = Engine::new(store, clock, targets.clone(), options, events.clone());
-        lab.engine.claimer.step().await.unwrap();
-        lab.set("01:00");
-        lab.engine.planner.step().await.unwrap();
-        lab.settle().await;
-        lab.engine.shared.signals.planning.store(true, Ordering::SeqCst);
-        let begun = tokio::time::Instant::now();
-        lab.engine.recorder.step().await.unwrap();
-        assert!(begun.elapsed() <= 2 * lingers * linger, "{places}: {:?}", begun.elapsed());
-        assert_eq!(begun.elapsed().is_zero(), places == 1, "where places are short it waits for nobody");
-        assert_eq!(lab.runs("hourly").await, ["01:00:00 succeeded"]);
-    }
 }
 
 #[tokio::test]
