@@ -12,7 +12,7 @@ use crate::ids::alert_id;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// About one problem.
-    One(Notice),
+    One(Box<Notice>),
     /// About many.
     Many(Summary),
 }
@@ -55,7 +55,7 @@ pub fn summarize(notices: Vec<Notice>, limits: &BTreeMap<String, usize>, now: Ti
                 written.push(key);
             }
             None if written.contains(&key) => {}
-            None => messages.push(Message::One(notice)),
+            None => messages.push(Message::One(Box::new(notice))),
         }
     }
     messages

@@ -252,7 +252,7 @@ proptest! {
         let mut kept: Vec<Notice> = Vec::new();
         for message in summarize(notices.clone(), &limits(limit), now) {
             match message {
-                Message::One(notice) => kept.push(notice),
+                Message::One(notice) => kept.push(*notice),
                 Message::Many(summary) => {
                     prop_assert!(summary.notices.len() > limit.max(1) && summary.channel == "ops");
                     let is_alike = |notice: &Notice| {
