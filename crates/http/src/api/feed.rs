@@ -7,7 +7,6 @@ use everbell_wire::form::{Field, Kind as Value, TEXT, optional};
 use everbell_wire::icalendar::{Feed, FeedEvent};
 use everbell_wire::job::Schedule;
 use everbell_wire::percent;
-use jiff::Timestamp;
 
 use super::jobs::label;
 use crate::problem::Problem;
@@ -54,16 +53,15 @@ pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
 
 /// The contents of the calendar, and the jobs that it leaves out.
 fn about(next: &NextFires) -> String {
-    let mut about = "The next runs of scheduled jobs.".to_owned();
+    let mut sentences = vec!["The next runs of scheduled jobs.".to_owned()];
     if next.frequent > 0 {
         let jobs = if next.frequent == 1 { "job that fires" } else { "jobs that fire" };
-        about += &format!(" Without {} {jobs} more than {MOST_A_DAY} times a day.", next.frequent);
+        sentences.push(format!("Without {} {jobs} more than {MOST_A_DAY} times a day.", next.frequent));
     }
-    if next.more {
-        let last = next.fires.last().map_or(Timestamp::UNIX_EPOCH, |fire| fire.at);
-        about += &format!(" Only the first {MAX_NEXT_FIRES} runs, until {last:.0}.");
+    if let Some(last) = next.fires.last().filter(|_| next.more) {
+        sentences.push(format!("Only the first {MAX_NEXT_FIRES} runs, until {:.0}.", last.at));
     }
-    about
+    sentences.join(" ")
 }
 
 fn event(fire: &NextFire, public_url: Option<&str>) -> FeedEvent {
@@ -72,18 +70,18 @@ fn event(fire: &NextFire, public_url: Option<&str>) -> FeedEvent {
     let key = definition.key.to_string();
     let local =
         fire.at.in_tz(&schedule.timezone).map_or_else(|_| fire.at.to_string(), |at| at.strftime("%F %T").to_string());
-    let mut about = format!(
-        "{} ({})\n{local} {}\nTarget: {}",
-        schedule.text,
-        schedule.expression.as_deref().unwrap_or("once"),
-        schedule.timezone,
-        definition.target
-    );
+    let mut lines = Vec::new();
     if !definition.description.is_empty() {
-        about = format!("{}\n\n{about}", definition.description);
+        lines.extend([definition.description.clone(), String::new()]);
     }
+    lines.push(match &schedule.expression {
+        Some(expression) => format!("{} ({expression})", schedule.text),
+        None => schedule.text,
+    });
+    lines.push(format!("{local} {}", schedule.timezone));
+    lines.push(format!("Target: {}", definition.target));
     if let Some(freeze) = &fire.frozen {
-        about += &format!("\nDoes not fire because of a freeze: {}", freeze.reason);
+        lines.push(format!("Does not fire because of a freeze: {}", freeze.reason));
     }
     let orgs = fire.orgs.as_ref();
     let title = match orgs {
@@ -94,7 +92,7 @@ fn event(fire: &NextFire, public_url: Option<&str>) -> FeedEvent {
     FeedEvent {
         at: fire.at,
         title,
-        about,
+        about: lines.join("\n"),
         url: public_url
             .map(|base| format!("{}/jobs/{}", base.trim_end_matches('/'), percent::encode(&key, percent::RESERVED))),
         categories: definition

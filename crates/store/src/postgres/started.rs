@@ -23,7 +23,7 @@ impl Started {
         if started.len() >= MAX_STARTED {
             started.clear();
         }
-        started.extend(claims.iter().filter_map(|claim| Some((claim.run.id, retires(claim)?))));
+        started.extend(claims.iter().filter(|claim| is_known(claim)).map(|claim| (claim.run.id, retires(claim))));
     }
 
     /// Forgets the runs that end here. Returns for each the one-time job that ends with it, or nothing if a run was not known.
@@ -39,11 +39,13 @@ impl Started {
     }
 }
 
-/// The one-time job that the end of the run retires: that of its slot, not that of a run by hand. Unknown if the job cannot
-/// be read.
-fn retires(claim: &Claim) -> Option<Option<Uuid>> {
-    match &claim.job {
-        Some(job) => Some(claim.run.slot_at.filter(|_| job.is_one_time()).map(|_| job.id.as_uuid())),
-        None => claim.run.job_id.is_none().then_some(None),
-    }
+/// Whether it is known what the end of the run changes. Not if its job cannot be read.
+fn is_known(claim: &Claim) -> bool {
+    claim.job.is_some() || claim.run.job_id.is_none()
+}
+
+/// The one-time job that the end of the run retires: that of its slot, not that of a run by hand.
+fn retires(claim: &Claim) -> Option<Uuid> {
+    let job = claim.job.as_ref().filter(|job| job.is_one_time() && claim.run.slot_at.is_some())?;
+    Some(job.id.as_uuid())
 }
