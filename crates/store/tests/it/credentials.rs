@@ -4,7 +4,7 @@ use everbell_core::store::{ClusterStore, Store, StoreError, UnavailableReason};
 use everbell_store::postgres::{PgPool, PostgresStore};
 use everbell_store::renew_credentials;
 use everbell_store::sqlite::SqliteStore;
-use everbell_store::testing::{TestDatabase, execute};
+use everbell_store::testing::{OwnServer, TestDatabase, execute};
 
 async fn refusal(store: &dyn Store, url: &str) -> String {
     let error = renew_credentials(store, url).await.unwrap_err();
@@ -14,15 +14,11 @@ async fn refusal(store: &dyn Store, url: &str) -> String {
 
 #[tokio::test]
 async fn another_role_is_taken_only_if_it_can_work() {
-    let database = TestDatabase::create().await;
+    // Roles are those of a whole server, so it is one of its own.
+    let database = OwnServer::start();
     let store = PostgresStore::connect(database.url()).await.unwrap();
     let as_user = |user: &str| database.url().replacen("postgres@", &format!("{user}@"), 1);
-    assert_ne!(as_user("x"), database.url());
-    // Roles are those of the whole server, where another process may run this test too.
-    let roles = "do $$ begin create role everbell_without_rights login;
-                 exception when duplicate_object or unique_violation then null; end $$;
-                 do $$ begin create role everbell_with_rights login in role postgres;
-                 exception when duplicate_object or unique_violation then null; end $$";
+    let roles = "create role everbell_without_rights login; create role everbell_with_rights login in role postgres";
     execute(database.url(), roles).await;
 
     let unknown = renew_credentials(&store, &as_user("everbell_unknown")).await.unwrap_err().to_string();
@@ -32,13 +28,12 @@ async fn another_role_is_taken_only_if_it_can_work() {
         matches!(stranger, StoreError::Unavailable { reason: UnavailableReason::Permission, .. }),
         "{stranger}: {stranger:?}"
     );
+    // With the refused role this would fail: connections from before a renewal are not used again.
     store.list_instances().await.unwrap();
     let users = "select string_agg(distinct usename, ',') from pg_stat_activity
                  where datname = current_database() and application_name = 'everbell' and query not like 'LISTEN%'";
     let other = PgPool::connect(database.url()).await.unwrap();
     let users = async || sqlx::query_scalar::<_, Option<String>>(users).fetch_one(&other).await.unwrap();
-    assert_eq!(users().await.as_deref(), Some("postgres"), "refused ones change nothing");
-
     renew_credentials(&store, &as_user("everbell_with_rights")).await.unwrap();
     store.list_instances().await.unwrap();
     let mine = users().await.unwrap();
