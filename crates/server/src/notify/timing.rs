@@ -9,7 +9,6 @@ use everbell_core::store::{
     CounterKey, JobFilter, JobRow, JobSort, PageRequest, RecentRuns, RunFilter, Store, StoreError, StoreResult,
 };
 use everbell_core::{JobKey, JobStatus, Run, RunStatus, SkipReason, TriggerType};
-
 use tokio::time::Instant;
 
 use super::evaluator::{Look, earlier};
