@@ -21,17 +21,17 @@ pub(super) fn compose_summary(summary: &Summary, links: &Links) -> Json {
     let problems: Vec<&Problem> = summary.notices.iter().map(|notice| &notice.problem).collect();
     let causes = causes(&problems);
     let title = title(summary.change, &problems, causes.len());
-    let mut lines: Vec<String> = causes.iter().take(MAX_CAUSES).map(|cause| line(cause)).collect();
+    let mut paragraphs: Vec<String> = causes.iter().take(MAX_CAUSES).map(|cause| line(cause)).collect();
     if causes.len() > MAX_CAUSES {
-        lines.push(format!("And {} other causes", causes.len() - MAX_CAUSES));
+        paragraphs.push(format!("And {} other causes", causes.len() - MAX_CAUSES));
     }
-    lines.push("Details: everbell problems".to_owned());
+    paragraphs.push("Details: everbell problems".to_owned());
     let rules: BTreeSet<&str> = summary.notices.iter().map(|notice| notice.rule.as_str()).collect();
     let shown = problems.iter().take(MAX_PROBLEMS);
     stored(&json!({
         "change": summary.change.as_str(),
         "title": title,
-        "text": lines.join("\n"),
+        "text": paragraphs.join("\n"),
         "url": links.page("/problems", ""),
         "command": "everbell problems",
         "rule": rules.into_iter().collect::<Vec<_>>().join("; "),

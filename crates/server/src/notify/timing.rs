@@ -1,7 +1,7 @@
 //! Facts about slots that were skipped, start late, or take too long. Only runs and timers that may be a problem are read.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use everbell::Timestamp;
 use everbell_core::alert::{Kind, LateStartFact, Problem, Rule, RunningFact, SkippedFact, TimeLimit, WaitingFact};
@@ -9,6 +9,7 @@ use everbell_core::store::{
     CounterKey, JobFilter, JobRow, JobSort, PageRequest, RecentRuns, RunFilter, Store, StoreError, StoreResult,
 };
 use everbell_core::{JobKey, JobStatus, Run, RunStatus, SkipReason, TriggerType};
+use tokio::time::Instant;
 
 use super::evaluator::{Look, earlier};
 use super::facts::{MAX_NEWS_AGE, PAGE_LIMIT};

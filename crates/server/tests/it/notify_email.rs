@@ -207,8 +207,8 @@ fn nothing_is_said_to_a_mail_server_before_the_connection_is_encrypted() {
     fs::write(folder.path().join("ca.pem"), AUTHORITY).unwrap();
     let server = Server::in_folder(folder, &[], &[]).registered();
     let sent = |name: &str, status: &str| {
-        let test = server.post(&format!("/notify/channels/{name}/test"), &json!({})).expect(202);
-        let path = format!("/notify/deliveries?id={}", test["id"].as_str().unwrap());
+        let posted = server.post(&format!("/notify/channels/{name}/test"), &json!({})).expect(202);
+        let path = format!("/notify/deliveries?id={}", posted["id"].as_str().unwrap());
         server.until(&path, |list| list["items"][0]["status"] == status)
     };
     sent("mail", "delivered");
