@@ -23,7 +23,7 @@ pub(crate) type Problem = Box<dyn std::error::Error + Send + Sync>;
 
 /// One piece of work.
 #[derive(Clone, Debug)]
-pub(crate) struct Work {
+pub(crate) struct BenchTask {
     pub(crate) database: String,
     pub(crate) best: bool,
     pub(crate) jobs: u32,
@@ -33,18 +33,18 @@ pub(crate) struct Work {
     results: PathBuf,
 }
 
-impl Work {
+impl BenchTask {
     /// Returns the time of a job in milliseconds since the epoch, or `None` if it is due at once.
     pub(crate) fn due_ms(&self, n: u32) -> Option<i64> {
         let at = self.base_ms + self.spread_ms * i64::from(n) / i64::from(self.jobs.max(1));
         (!self.at_once).then_some(at)
     }
 
-    fn parse(line: &str) -> Result<Work, Problem> {
+    fn parse(line: &str) -> Result<BenchTask, Problem> {
         let said: Value = serde_json::from_str(line)?;
         let text = |name: &str| said[name].as_str().ok_or(format!("`{name}` is not a text")).map(str::to_owned);
         let number = |name: &str| said[name].as_i64().ok_or(format!("`{name}` is not a number"));
-        Ok(Work {
+        Ok(BenchTask {
             database: text("database")?,
             best: said["best"].as_bool().ok_or("`best` is neither true nor false")?,
             jobs: number("jobs")?.try_into()?,
@@ -88,8 +88,8 @@ pub(crate) struct Bench(());
 
 impl Bench {
     /// Reads what to do.
-    pub(crate) async fn connect() -> Result<(Bench, Work, Witness), Problem> {
-        let work = Work::parse(&next_line().await?)?;
+    pub(crate) async fn connect() -> Result<(Bench, BenchTask, Witness), Problem> {
+        let work = BenchTask::parse(&next_line().await?)?;
         let witness = Witness { calls: Arc::default(), expected: work.jobs as usize };
         Ok((Bench(()), work, witness))
     }
@@ -104,7 +104,7 @@ impl Bench {
     }
 
     /// Waits until the bench has seen enough, and writes down the calls.
-    pub(crate) async fn finish(self, work: &Work, witness: &Witness) -> Result<(), Problem> {
+    pub(crate) async fn finish(self, work: &BenchTask, witness: &Witness) -> Result<(), Problem> {
         next_line().await?;
         std::fs::write(&work.results, witness.lines())?;
         say(&json!({"event": "written"}));

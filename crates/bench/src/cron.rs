@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use jiff::Timestamp;
 
-use crate::measure::{self, Timing, Work};
+use crate::measure::{self, Timing, Workload};
 use crate::rivals::{self, Case, Rival, STEPS};
 use crate::table::{Table, thousands};
 
@@ -86,7 +86,7 @@ impl Columns {
     }
 }
 
-fn shown(timing: Timing) -> String {
+fn cell(timing: Timing) -> String {
     format!("{} ±{:.0}%", thousands(timing.median.round() as u64), timing.spread * 100.0)
 }
 
@@ -118,16 +118,16 @@ fn many_seconds() {
     let mut table = Table::new(1, &["ten years of `* * * * * *`", "count_between", "prev_at_or_before", "slots"]);
     for zone in ZONES {
         let spec = rivals::everbell_spec("* * * * * *", zone);
-        let works = [
-            Work { items: 1, pass: Box::new(|| spec.count_between(black_box(from), until) as i64) },
-            Work {
+        let workloads = [
+            Workload { items: 1, pass: Box::new(|| spec.count_between(black_box(from), until) as i64) },
+            Workload {
                 items: 1,
                 pass: Box::new(|| spec.prev_at_or_before(black_box(until)).map_or(0, Timestamp::as_second)),
             },
         ];
-        let timings = measure::time(&works);
+        let timings = measure::time(&workloads);
         let slots = spec.count_between(from, until);
-        table.row(vec![zone.to_owned(), shown(timings[0]), shown(timings[1]), thousands(slots)]);
+        table.row(vec![zone.to_owned(), cell(timings[0]), cell(timings[1]), thousands(slots)]);
     }
     table.print("ns to account for missed slots");
 }

@@ -7,7 +7,7 @@ const ROUNDS: usize = 9;
 const SHORTEST_ROUND: Duration = Duration::from_millis(8);
 
 /// Something to be timed: one pass does `items` things.
-pub(crate) struct Work<'a> {
+pub(crate) struct Workload<'a> {
     pub(crate) items: u32,
     pub(crate) pass: Box<dyn Fn() -> i64 + 'a>,
 }
@@ -21,11 +21,11 @@ pub(crate) struct Timing {
 }
 
 /// Times all of them in turns, so that a busy moment of the machine falls on each alike.
-pub(crate) fn time(works: &[Work<'_>]) -> Vec<Timing> {
-    let passes: Vec<u32> = works.iter().map(passes_of_a_round).collect();
-    let mut rounds = vec![Vec::with_capacity(ROUNDS); works.len()];
+pub(crate) fn time(workloads: &[Workload<'_>]) -> Vec<Timing> {
+    let passes: Vec<u32> = workloads.iter().map(passes_of_a_round).collect();
+    let mut rounds = vec![Vec::with_capacity(ROUNDS); workloads.len()];
     for _ in 0..ROUNDS {
-        for ((work, passes), samples) in works.iter().zip(&passes).zip(&mut rounds) {
+        for ((work, passes), samples) in workloads.iter().zip(&passes).zip(&mut rounds) {
             let each = f64::from(*passes) * f64::from(work.items);
             samples.push(round(work, *passes).as_secs_f64() * 1e9 / each);
         }
@@ -34,7 +34,7 @@ pub(crate) fn time(works: &[Work<'_>]) -> Vec<Timing> {
 }
 
 /// Enough passes that reading the clock twice does not count; the search for it warms the caches.
-fn passes_of_a_round(work: &Work<'_>) -> u32 {
+fn passes_of_a_round(work: &Workload<'_>) -> u32 {
     let mut passes = 1;
     while round(work, passes) < SHORTEST_ROUND {
         passes *= 2;
@@ -43,7 +43,7 @@ fn passes_of_a_round(work: &Work<'_>) -> u32 {
 }
 
 #[allow(clippy::disallowed_methods, reason = "measuring time is reading a clock")]
-fn round(work: &Work<'_>, passes: u32) -> Duration {
+fn round(work: &Workload<'_>, passes: u32) -> Duration {
     let started = Instant::now();
     for _ in 0..passes {
         black_box((work.pass)());

@@ -9,7 +9,7 @@ use everbell_core::cron::Expression;
 use everbell_core::{Spec, Zone};
 use jiff::Timestamp;
 
-use crate::measure::Work;
+use crate::measure::Workload;
 
 /// How many times are asked for when walking on from a start.
 pub(crate) const STEPS: usize = 10;
@@ -29,10 +29,10 @@ pub(crate) struct Rival {
     /// The next time from each start, to see which answers differ.
     pub(crate) answers: Vec<Option<i64>>,
     /// The next time from each start.
-    pub(crate) next: Work<'static>,
+    pub(crate) next: Workload<'static>,
     /// The next [`STEPS`] times from some starts.
-    pub(crate) walk: Work<'static>,
-    pub(crate) parse: Work<'static>,
+    pub(crate) walk: Workload<'static>,
+    pub(crate) parse: Workload<'static>,
 }
 
 /// Everbell comes first.
@@ -58,15 +58,15 @@ fn rival<S: Clone + 'static>(
     Rival {
         name,
         answers,
-        walk: Work {
+        walk: Workload {
             items: (some.len() * STEPS) as u32,
             pass: Box::new(move || some.iter().map(|start| walk(start).unwrap_or(0)).fold(0, i64::wrapping_add)),
         },
-        next: Work {
+        next: Workload {
             items: starts.len() as u32,
             pass: Box::new(move || starts.iter().map(|start| next(start).unwrap_or(0)).fold(0, i64::wrapping_add)),
         },
-        parse: Work {
+        parse: Workload {
             items: 1,
             pass: Box::new(move || {
                 parse();

@@ -56,7 +56,7 @@ pub enum Comparison {
 
 impl DeclarationHash {
     /// The hash of a definition.
-    pub fn of(definition: &Definition) -> DeclarationHash {
+    pub fn new(definition: &Definition) -> DeclarationHash {
         DeclarationHash(versioned(&definition.content_hash()).into())
     }
 
@@ -87,7 +87,7 @@ impl fmt::Display for DeclarationHash {
 impl Declaration {
     /// The record of a definition that a program declares.
     pub fn new(app: App, definition: &Definition) -> Declaration {
-        Declaration { app, hash: DeclarationHash::of(definition), version: definition.version }
+        Declaration { app, hash: DeclarationHash::new(definition), version: definition.version }
     }
 
     /// Returns this declaration for another version of the job, the one that has its content now.
@@ -98,14 +98,14 @@ impl Declaration {
 
     /// Whether this version of the job was edited since the declaration was synced, and differs from it.
     pub fn is_edited(&self, definition: &Definition) -> bool {
-        self.version != definition.version && self.hash != DeclarationHash::of(definition)
+        self.version != definition.version && self.hash != DeclarationHash::new(definition)
     }
 }
 
 /// Compares a living job with what its program declares now.
 pub fn compare(job: &Job, declared: &Definition) -> Comparison {
-    let hash = DeclarationHash::of(declared);
-    let is_declared = DeclarationHash::of(&job.definition) == hash;
+    let hash = DeclarationHash::new(declared);
+    let is_declared = DeclarationHash::new(&job.definition) == hash;
     let record = job.state.declaration.as_ref();
     match (record.is_some_and(|record| record.hash == hash), is_declared) {
         (true, true) => Comparison::Same,

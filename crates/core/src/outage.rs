@@ -95,7 +95,7 @@ pub struct LateRange {
 
 impl AbsenceGroup {
     /// Groups absences. The earliest first.
-    pub fn of(mut absences: Vec<Absence>) -> Vec<AbsenceGroup> {
+    pub fn from_absences(mut absences: Vec<Absence>) -> Vec<AbsenceGroup> {
         absences.sort_unstable();
         let mut groups: Vec<(Absence, Vec<Absence>)> = Vec::new();
         for absence in absences {
@@ -130,7 +130,7 @@ fn ranges(whole: Absence, mut parts: Vec<Absence>) -> Vec<LateRange> {
 
 /// Joins absences that overlap or touch. The earliest first.
 pub fn merge_absences(absences: Vec<Absence>) -> Vec<Absence> {
-    AbsenceGroup::of(absences).into_iter().map(|group| group.absence).collect()
+    AbsenceGroup::from_absences(absences).into_iter().map(|group| group.absence).collect()
 }
 
 /// The outcome of a slot that passed while no instance scheduled.

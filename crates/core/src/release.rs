@@ -43,7 +43,7 @@ pub struct ReleaseId(Box<str>);
 
 impl ReleaseId {
     /// The release that declares these jobs, given in the order of their keys.
-    pub fn of<'a>(jobs: impl IntoIterator<Item = (&'a JobKey, &'a DeclarationHash)>) -> ReleaseId {
+    pub fn from_jobs<'a>(jobs: impl IntoIterator<Item = (&'a JobKey, &'a DeclarationHash)>) -> ReleaseId {
         let texts = jobs.into_iter().flat_map(|(key, hash)| [key.as_str(), hash.as_str()]);
         ReleaseId(versioned(&hash_of(texts)).into())
     }

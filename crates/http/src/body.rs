@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
 use super::problem::{Kind, Problem};
-use super::request::shown;
+use super::request::excerpt;
 use super::route::{Route, Shape};
 use everbell_wire::form::{Fault, Form, Naming, find_duplicate};
 
@@ -117,18 +117,18 @@ fn expect_media(headers: &HeaderMap, kinds: &[&str]) -> Result<(), Problem> {
     if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
         return refuse(format!(
             "The content encoding `{}` is not supported; send the body without one.",
-            shown(encoding)
+            excerpt(encoding)
         ));
     }
     let mut parts = text(header::CONTENT_TYPE).split(';').map(str::trim);
     let media = parts.next().unwrap_or("");
     if !kinds.iter().any(|kind| kind.eq_ignore_ascii_case(media)) {
-        return refuse(format!("The content type is `{}`, but must be `{}`.", shown(media), kinds[0]));
+        return refuse(format!("The content type is `{}`, but must be `{}`.", excerpt(media), kinds[0]));
     }
     let charset = parts.filter_map(|part| part.split_once('=')).find(|(name, _)| name.eq_ignore_ascii_case("charset"));
     match charset.map(|(_, value)| value.trim_matches('"')) {
         Some(charset) if !charset.eq_ignore_ascii_case("utf-8") => {
-            refuse(format!("The charset is `{}`, but must be UTF-8.", shown(charset)))
+            refuse(format!("The charset is `{}`, but must be UTF-8.", excerpt(charset)))
         }
         _ => Ok(()),
     }

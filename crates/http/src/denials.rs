@@ -11,7 +11,7 @@ use super::access::Actor;
 use super::denial_counter::{Added, Denial, DenialCounter, DenialKey};
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
-use super::request::shown;
+use super::request::excerpt;
 use crate::audit_entry;
 
 /// How many warnings an address causes, and all of them together.
@@ -75,7 +75,7 @@ impl Denied<'_> {
     }
 
     fn entry(&self, action: &str, bell: &Everbell) -> AuditEntry {
-        let object = format!("route:{} {}", shown(self.method), self.route);
+        let object = format!("route:{} {}", excerpt(self.method), self.route);
         let (name, role) = match self.known_actor() {
             Some(actor) => (actor.name.as_str(), Some(actor.role.as_str().to_owned())),
             None => (UNKNOWN, None),
@@ -157,7 +157,7 @@ impl Denials {
         tracing::warn!(
             request = denied.request_id,
             address = denied.address.map(tracing::field::display),
-            method = %shown(denied.method),
+            method = %excerpt(denied.method),
             route = denied.route,
             status = denied.problem.status().as_u16(),
             actor = denied.known_actor().map(|actor| actor.name.as_str()),

@@ -19,7 +19,7 @@ use super::body::read_body;
 use super::denials::{Attempt, Denied};
 use super::limit::Quota;
 use super::problem::{Kind, Problem};
-use super::request::{ApiRequest, ApiResponse, ResponseBody, shown};
+use super::request::{ApiRequest, ApiResponse, ResponseBody, excerpt};
 use super::route::{Access, Route, Shape};
 use super::user::User;
 use super::{App, idempotency, proxy};
@@ -330,7 +330,7 @@ pub fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static s
 /// Responds when no route matches. Below a mount this requires a token, too.
 pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
-    let (method, path) = (request.method().clone(), shown(request.uri().path()));
+    let (method, path) = (request.method().clone(), excerpt(request.uri().path()));
     if guarded {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         let (headers, user) = (request.headers(), request.extensions().get::<User>());
@@ -351,7 +351,7 @@ pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Reques
 }
 
 fn method_shown(method: &Method) -> String {
-    shown(method.as_str())
+    excerpt(method.as_str())
 }
 
 /// The status of an answer, whatever it is.

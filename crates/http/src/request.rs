@@ -145,7 +145,7 @@ impl ApiRequest {
     /// The job that the path names: an id, `key:NAME` or `key:NAME@VERSION`.
     pub fn job(&self) -> Result<JobRef, Problem> {
         let name = self.part("jobId");
-        let missing = || Problem::not_found("job", &shown(name));
+        let missing = || Problem::not_found("job", &excerpt(name));
         match name.strip_prefix("key:") {
             Some(key) => key.into_job_ref().map_err(|_| missing()),
             None => name.parse::<JobId>().map(JobRef::Id).map_err(|_| missing()),
@@ -155,13 +155,13 @@ impl ApiRequest {
     /// The org that the path names.
     pub fn org(&self) -> Result<OrgId, Problem> {
         let name = self.part("orgId");
-        OrgId::new(name).map_err(|_| Problem::not_found("org", &shown(name)))
+        OrgId::new(name).map_err(|_| Problem::not_found("org", &excerpt(name)))
     }
 
     /// The run that the path names.
     pub fn run(&self) -> Result<RunId, Problem> {
         let name = self.part("runId");
-        name.parse().map_err(|_| Problem::not_found("run", &shown(name)))
+        name.parse().map_err(|_| Problem::not_found("run", &excerpt(name)))
     }
 }
 
@@ -172,7 +172,7 @@ pub fn member(object: &str, name: &str) -> Option<Box<RawValue>> {
 }
 
 /// Returns foreign text escaped and cut to a printable length.
-pub fn shown(text: &str) -> String {
+pub fn excerpt(text: &str) -> String {
     text.chars().take(100).flat_map(char::escape_debug).collect()
 }
 

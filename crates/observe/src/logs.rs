@@ -14,7 +14,7 @@ use tracing_subscriber::{Registry, registry, reload};
 
 use super::log_queue::{LogQueue, QueueWriter};
 use everbell::clock::{Host, HostTime};
-use everbell_wire::time_input::shown;
+use everbell_wire::time_input::excerpt;
 
 /// For whom the lines are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl std::str::FromStr for Filter {
         let targets = spaceless.split(',').all(is_part).then(|| spaceless.parse().ok()).flatten();
         targets.map(Filter).ok_or_else(|| {
             let levels = LEVELS.join(", ");
-            format!("`{}` is not one of {levels}, or such as `info,everbell=debug`", shown(text))
+            format!("`{}` is not one of {levels}, or such as `info,everbell=debug`", excerpt(text))
         })
     }
 }

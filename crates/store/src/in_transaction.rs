@@ -136,7 +136,7 @@ fn database_of(store: &dyn Store) -> String {
     }
     #[cfg(feature = "sqlite")]
     if let Some(store) = store.as_any().downcast_ref::<crate::sqlite::SqliteStore>() {
-        return format!("SQLite: {}", store.shown());
+        return format!("SQLite: {}", store.display_name());
     }
     "a store in memory, which no connection leads to".to_owned()
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 /// The mark of a database whose rows were copied to another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedMark {
     /// The name of the other database, without a password.
     pub to: String,
     /// Which database that is, however it is spelled.
@@ -17,7 +17,7 @@ pub struct Moved {
     pub at: Timestamp,
 }
 
-impl Moved {
+impl MovedMark {
     /// Refuses to start on a database whose jobs go on elsewhere, or may.
     pub(crate) fn refuse(&self) -> StoreError {
         let (to, at) = (&self.to, self.when());

@@ -8,7 +8,7 @@ use everbell_core::Invalid;
 use everbell_core::store::{JobCount, Pruned, StoreResult};
 use jiff::Timestamp;
 
-use crate::copy::Moved;
+use crate::copy::MovedMark;
 #[cfg(feature = "postgres")]
 use crate::postgres;
 #[cfg(feature = "sqlite")]
@@ -35,7 +35,7 @@ pub struct Inspection {
     /// The start of the oldest open transaction of another session.
     pub oldest_transaction_at: Option<Timestamp>,
     /// The mark of a database that was copied elsewhere, if it has the schema that this binary needs.
-    pub moved: Option<Moved>,
+    pub moved: Option<MovedMark>,
     /// Its content, if it has the schema that this binary needs.
     pub content: Option<Content>,
 }

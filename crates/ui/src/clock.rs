@@ -34,7 +34,7 @@ impl Clock {
     pub(crate) fn at(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         let there = at.to_zoned(self.zone(own).as_jiff().clone());
         let whole = there.second() == 0 && there.subsec_nanosecond() == 0;
-        self.shown(at, own, if whole { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M:%S" })
+        self.render(at, own, if whole { "%Y-%m-%d %H:%M" } else { "%Y-%m-%d %H:%M:%S" })
     }
 
     /// `06:12` of today, `Sun 06:12` of this week, else the whole time; in the zone of the person.
@@ -59,12 +59,12 @@ impl Clock {
 
     /// Renders a time with seconds.
     pub(crate) fn second(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
-        self.shown(at, own, "%Y-%m-%d %H:%M:%S")
+        self.render(at, own, "%Y-%m-%d %H:%M:%S")
     }
 
     /// Renders a time with milliseconds, for events that follow each other quickly.
     pub(crate) fn exact(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
-        self.shown(at, own, "%Y-%m-%d %H:%M:%S%.3f")
+        self.render(at, own, "%Y-%m-%d %H:%M:%S%.3f")
     }
 
     /// The time of the day alone if that day is named beside it already; else the same as [`Clock::second`].
@@ -81,10 +81,10 @@ impl Clock {
     /// Renders a time with the day of the week.
     pub(crate) fn day(&self, at: Timestamp, own: Option<&Zone>) -> Markup {
         let there = at.to_zoned(self.zone(own).as_jiff().clone());
-        self.shown(at, own, if there.second() == 0 { "%a %Y-%m-%d %H:%M" } else { "%a %Y-%m-%d %H:%M:%S" })
+        self.render(at, own, if there.second() == 0 { "%a %Y-%m-%d %H:%M" } else { "%a %Y-%m-%d %H:%M:%S" })
     }
 
-    fn shown(&self, at: Timestamp, own: Option<&Zone>, format: &str) -> Markup {
+    fn render(&self, at: Timestamp, own: Option<&Zone>, format: &str) -> Markup {
         let zone = self.zone(own);
         let name = super::markup::escaped(zone.as_jiff().to_offset_info(at).abbreviation());
         let there = at.to_zoned(zone.as_jiff().clone());

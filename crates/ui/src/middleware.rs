@@ -25,7 +25,7 @@ use everbell_http::access::{Actor, expect_role};
 use everbell_http::body::read_text;
 use everbell_http::pipeline::{count_write, needed_role, path_params, request_id, usual_headers};
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::request::shown;
+use everbell_http::request::excerpt;
 use everbell_http::route::Access;
 use everbell_http::{User, proxy};
 use everbell_wire::form::{Form, Naming, QueryError, pairs, query};
@@ -99,7 +99,7 @@ pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
             request.actor = actor;
         }
     }
-    let path = shown(request.here.split('?').next().unwrap_or("/"));
+    let path = excerpt(request.here.split('?').next().unwrap_or("/"));
     let response = problem_page(&request, &Problem::new(Kind::NotFound, format!("There is no page at {path}."))).await;
     render(response, &request.prefix, &request.cookies, &Delivery::default(), &id)
 }
@@ -153,7 +153,7 @@ fn parse_request(ui: &Ui, path: Vec<(String, String)>, parts: Parts, id: &str) -
     let user = parts.extensions.get::<User>().cloned();
     let session = Session::from_cookies(&cookies).or_else(|| user.as_ref().map(|_| Session::new()));
     UiRequest {
-        prefix: Prefix::of(&parts),
+        prefix: Prefix::from_request(&parts),
         app: Arc::clone(app),
         cache: Arc::clone(&ui.cache),
         actor: Actor::anonymous("nobody"),
@@ -216,7 +216,7 @@ fn check_form(request: &UiRequest, page: &Page) -> Result<(), Problem> {
     let detail = format!(
         "This form was sent from `{}`, which is not a known address of this server. If it is correct, an admin must set \
          `server.public_url` to it.",
-        shown(site)
+        excerpt(site)
     );
     Err(Problem::new(Kind::Forbidden, detail))
 }

@@ -15,7 +15,7 @@ pub(crate) struct Prefix(String);
 
 impl Prefix {
     /// The prefix of a request, which only its original address knows.
-    pub(crate) fn of(parts: &Parts) -> Prefix {
+    pub(crate) fn from_request(parts: &Parts) -> Prefix {
         let original = parts.extensions.get::<OriginalUri>().map_or("", |original| original.0.path());
         Prefix::between(original, parts.uri.path())
     }

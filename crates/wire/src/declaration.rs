@@ -29,7 +29,7 @@ impl JobDeclaration {
     }
 
     /// The declaration of a job, if it has one.
-    pub fn of(job: &everbell_core::Job) -> Option<JobDeclaration> {
+    pub fn from_job(job: &everbell_core::Job) -> Option<JobDeclaration> {
         let record = job.state.declaration.as_ref()?;
         Some(JobDeclaration {
             source: job.definition.source.into(),

@@ -317,7 +317,7 @@ impl From<&JobRow> for Job {
             labels: definition.labels.clone(),
             scope: definition.scope.into(),
             source: definition.source.into(),
-            declaration: JobDeclaration::of(job),
+            declaration: JobDeclaration::from_job(job),
             revision: state.revision,
             warnings: None,
         }

@@ -73,7 +73,7 @@ impl From<Map<String, Value>> for JobBody {
 }
 
 /// Reads the definition of a job from its document. The error says why it cannot be read.
-pub fn shown(document: &Value, now: Timestamp) -> Result<Definition, String> {
+pub fn read_definition(document: &Value, now: Timestamp) -> Result<Definition, String> {
     let own = JOB.iter().map(|field| field.name).filter(|name| !["payload", "scheduleType"].contains(name));
     let members = own.filter_map(|name| Some((name.to_owned(), document.get(name)?.clone())));
     let body = Value::Object(members.collect::<Map<_, _>>());

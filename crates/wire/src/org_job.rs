@@ -12,7 +12,7 @@ use crate::words::words;
 
 words!(
     /// Whether a job fires for an org.
-    Standing {
+    OrgJobState {
         /// It fires.
         Eligible = "eligible",
         /// It does not fire for now.
@@ -55,7 +55,7 @@ pub struct OrgJob {
     /// The target of its runs.
     pub target: String,
     /// Whether the job fires for the org.
-    pub standing: Standing,
+    pub standing: OrgJobState,
     /// Why it is off (`job_paused`, `job_errored`, `org_disabled`, `override_off`), or what cannot be read.
     pub why: Option<String>,
     /// The expression for this org.
@@ -172,13 +172,13 @@ impl OrgJob {
         let definition = &job.definition;
         let facts = OrgFacts { lifecycle: (&job.state).into(), place: org.place.clone(), override_: wish.cloned() };
         let (standing, why) = match org::eligibility(definition, &facts) {
-            org::Eligibility::Eligible(_) => (Standing::Eligible, error.map(str::to_owned)),
-            org::Eligibility::Off(off) => (Standing::Off, Some(off.as_str().to_owned())),
-            org::Eligibility::Over(_) => (Standing::Over, None),
-            org::Eligibility::Broken(reason) => (Standing::Errored, Some(reason)),
+            org::Eligibility::Eligible(_) => (OrgJobState::Eligible, error.map(str::to_owned)),
+            org::Eligibility::Off(off) => (OrgJobState::Off, Some(off.as_str().to_owned())),
+            org::Eligibility::Over(_) => (OrgJobState::Over, None),
+            org::Eligibility::Broken(reason) => (OrgJobState::Errored, Some(reason)),
         };
         // A job that does not fire may have a time until its timer is reconciled.
-        let timer = timer.filter(|_| standing == Standing::Eligible);
+        let timer = timer.filter(|_| standing == OrgJobState::Eligible);
         let next = timer.and_then(|timer| timer.next_run_at);
         let zone = Zone::get(&org.place.timezone).ok();
         let own = Schedule::from(&**definition);

@@ -130,15 +130,15 @@ pub fn is_in_range(instant: Timestamp) -> bool {
 
 /// The message for a time outside of the supported years.
 pub fn out_of_range(text: &str) -> String {
-    format!("`{}` is outside the years 1900 to 2199", shown(text))
+    format!("`{}` is outside the years 1900 to 2199", excerpt(text))
 }
 
 fn not_a_time(text: &str, forms: &str) -> Refusal {
-    Refusal { reason: format!("`{}` is not a time", shown(text)), hint: Some(format!("use {forms}")) }
+    Refusal { reason: format!("`{}` is not a time", excerpt(text)), hint: Some(format!("use {forms}")) }
 }
 
 /// Escapes typed text for a message, and cuts it to a printable length.
-pub fn shown(text: &str) -> String {
+pub fn excerpt(text: &str) -> String {
     text.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
@@ -163,7 +163,7 @@ fn refuse_leap_second(text: &str) -> Result<(), Refusal> {
     if digits.get(4..6) != Some("60") {
         return Ok(());
     }
-    Err(Refusal { reason: format!("`{}` has the second 60; seconds go from 0 to 59", shown(text)), hint: None })
+    Err(Refusal { reason: format!("`{}` has the second 60; seconds go from 0 to 59", excerpt(text)), hint: None })
 }
 
 /// A time with an offset is an instant; a zone in brackets must agree, unless the time is given in UTC.

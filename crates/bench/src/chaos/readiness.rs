@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::clock::{pause, true_time};
 use super::http;
 
-const LIMIT: Duration = Duration::from_secs(8);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// One answer, or none.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl Readiness {
             let (samples, over) = (Arc::clone(&self.samples), Arc::clone(&self.over));
             self.threads.push(std::thread::spawn(move || {
                 while !over.load(Ordering::Relaxed) {
-                    let answer = http::request(&address, "GET", "/readyz", &[], None, LIMIT);
+                    let answer = http::request(&address, "GET", "/readyz", &[], None, REQUEST_TIMEOUT);
                     let status = answer.ok().map(|answer| answer.status);
                     lock(&samples).push(Sample { at: true_time(), pid, status });
                     pause(Duration::from_millis(500));

@@ -3,7 +3,7 @@
 use everbell::{EngineOptions, Everbell, Payload, State};
 use jiff::Timestamp;
 
-use super::protocol::{Bench, Problem, Witness, Work};
+use super::protocol::{Bench, Problem, Witness, BenchTask};
 
 /// The most jobs of one `enqueue_many`.
 const SEEDED_AT_ONCE: u32 = 10_000;
@@ -34,7 +34,7 @@ async fn serve() -> Result<(), Problem> {
     finished
 }
 
-async fn seed(bell: &Everbell, work: &Work) -> Result<(), Problem> {
+async fn seed(bell: &Everbell, work: &BenchTask) -> Result<(), Problem> {
     let at = |n| work.due_ms(n).map(Timestamp::from_millisecond).transpose();
     if work.spread_ms > 0 {
         for n in 0..work.jobs {

@@ -226,7 +226,7 @@ impl Taker<'_> {
         let peer = PEERS[entry.peer].name;
         let version = outcome.as_ref().map_or_else(|_| "unknown".to_owned(), |measured| measured.version.clone());
         let outcome = outcome.map(|measured| measured.figures);
-        eprintln!("{peer} ({}), {}, round {round}: {}", entry.setting(), measure.name, said(measure, &outcome));
+        eprintln!("{peer} ({}), {}, round {round}: {}", entry.setting(), measure.name, outcome_text(measure, &outcome));
         self.results.add(Sample {
             peer: peer.to_owned(),
             setting: entry.setting().to_owned(),
@@ -242,7 +242,7 @@ impl Taker<'_> {
     }
 }
 
-fn said(measure: &Measure, outcome: &Result<work::Figures, String>) -> String {
+fn outcome_text(measure: &Measure, outcome: &Result<work::Figures, String>) -> String {
     let (figure, unit) = measure.figures[0];
     match outcome {
         Ok(figures) => format!("{} {unit}", tables::short(figures.get(figure).copied().unwrap_or(0.0))),

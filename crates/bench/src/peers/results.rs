@@ -62,7 +62,7 @@ impl Results {
 
     /// Returns whether this piece of work was measured. One that failed is tried again.
     pub(super) fn has(&self, peer: &str, setting: &str, measure: &str, round: u32) -> bool {
-        self.of(peer, setting, measure).any(|sample| sample.round == round && sample.outcome.is_ok())
+        self.samples(peer, setting, measure).any(|sample| sample.round == round && sample.outcome.is_ok())
     }
 
     /// Adds a sample, in the place of one of the same piece of work.
@@ -74,7 +74,7 @@ impl Results {
     }
 
     /// Returns the samples of all rounds.
-    pub(super) fn of(&self, peer: &str, setting: &str, measure: &str) -> impl Iterator<Item = &Sample> {
+    pub(super) fn samples(&self, peer: &str, setting: &str, measure: &str) -> impl Iterator<Item = &Sample> {
         let is_it = move |sample: &&Sample| {
             (&*sample.peer, &*sample.setting, &*sample.measure) == (&*peer, &*setting, &*measure)
         };

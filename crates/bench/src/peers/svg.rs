@@ -11,7 +11,7 @@ const WIDTH: f64 = 860.0;
 /// Where bars begin; names are to the left.
 const LEFT: f64 = 190.0;
 /// The length of the longest bar; its figure is to the right.
-const LONGEST: f64 = 500.0;
+const MAX_BAR_WIDTH: f64 = 500.0;
 const ROW: f64 = 20.0;
 const STYLE: &str = "text{font:13px system-ui,sans-serif;fill:#24292f}.title{font-weight:600}.small{font-size:11px}\
     .default{fill:#8b949e}.best{fill:#2f81f7}.own{fill:#d4731c}.spread{stroke:#24292f;stroke-width:1.5}\
@@ -48,7 +48,7 @@ pub(super) fn draw(results: &Results, measures: &[Measure], entries: &[Entry]) -
 fn bars(results: &Results, measure: &Measure, entries: &[Entry]) -> Vec<Bar> {
     let bar = |entry: &Entry| {
         let name = PEERS[entry.peer].name;
-        let summary = summary(results.of(name, entry.setting(), &measure.name), measure.figures[0].0)?;
+        let summary = summary(results.samples(name, entry.setting(), &measure.name), measure.figures[0].0)?;
         let class = match (name, entry.best) {
             ("everbell", _) => "own",
             (_, true) => "best",
@@ -102,7 +102,7 @@ fn group(body: &mut String, measure: &Measure, bars: &[Bar], top: f64) -> f64 {
 fn length(value: f64, most: f64, is_rate: bool) -> f64 {
     let magnitude = |value: f64| (value.max(0.1) / 0.1).log10();
     let (value, most) = if is_rate { (value, most) } else { (magnitude(value), magnitude(most)) };
-    if most <= 0.0 { 1.0 } else { (LONGEST * value / most).clamp(1.0, LONGEST) }
+    if most <= 0.0 { 1.0 } else { (MAX_BAR_WIDTH * value / most).clamp(1.0, MAX_BAR_WIDTH) }
 }
 
 fn escape(text: &str) -> String {

@@ -70,7 +70,7 @@ pub(super) fn print(results: &Results, measures: &[Measure], entries: &[Entry]) 
         let mut remarks = Vec::new();
         for entry in entries {
             let peer = &PEERS[entry.peer];
-            let samples: Vec<&Sample> = results.of(peer.name, entry.setting(), &measure.name).collect();
+            let samples: Vec<&Sample> = results.samples(peer.name, entry.setting(), &measure.name).collect();
             if samples.is_empty() {
                 continue;
             }

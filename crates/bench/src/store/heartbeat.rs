@@ -16,7 +16,7 @@ use crate::population::{self, Database};
 use crate::table::{Table, thousands};
 
 /// The runs that are held in the second measurement.
-const MANY: u32 = 10_000;
+const HELD_RUNS: u32 = 10_000;
 /// Heartbeats in each measurement, of which the median counts.
 const BEATS: usize = 301;
 
@@ -36,14 +36,14 @@ async fn measure() -> Result<(), Box<dyn std::error::Error>> {
             Database::Sqlite(path) => Arc::new(SqliteStore::open(path).await?),
         };
         population::template(&*store, CREATED_AT.parse()?).await?;
-        population::copies(database.place(), MANY, SLOT.parse()?).await?;
+        population::copies(database.place(), HELD_RUNS, SLOT.parse()?).await?;
         verbs::claim(Arc::clone(&store), 500).await?;
         hold(&*store, 1).await?;
         let with_one = beats(&*store).await?;
-        hold(&*store, MANY - 1).await?;
+        hold(&*store, HELD_RUNS - 1).await?;
         let with_many = beats(&*store).await?;
         let compared = Stopwatch::start();
-        assert_eq!(store.held_runs(instance().id).await?.len(), MANY as usize, "all of them are held");
+        assert_eq!(store.held_runs(instance().id).await?.len(), HELD_RUNS as usize, "all of them are held");
         let compared = compared.seconds() * 1e6;
         let micros = |micros: f64| thousands(micros.round() as u64);
         let ratio = format!("{:.2}", with_many / with_one);

@@ -17,7 +17,7 @@ use everbell_wire as wire;
 use super::documents::Items;
 use crate::output::Output;
 use crate::{CliError, Exit};
-use everbell_wire::time_input::{is_in_range, out_of_range, shown};
+use everbell_wire::time_input::{is_in_range, out_of_range, excerpt};
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
 const MAX_COUNT: u64 = 10_000;
@@ -103,7 +103,7 @@ fn answer(line: &[u8], zones: &mut Zones) -> Result<Items<wire::Fire>, String> {
 
 fn start(text: &str) -> Result<Timestamp, String> {
     let start: Timestamp = text.parse().map_err(|_| {
-        format!("start: `{}` is not a time with an offset, such as `2027-03-13T00:00:00Z`", shown(text))
+        format!("start: `{}` is not a time with an offset, such as `2027-03-13T00:00:00Z`", excerpt(text))
     })?;
     if is_in_range(start) { Ok(start) } else { Err(format!("start: {}", out_of_range(text))) }
 }
@@ -116,7 +116,7 @@ fn choice<T: Copy + Default>(key: &str, text: &str, all: &[T], word: fn(T) -> &'
     let known = all.iter().copied().find(|choice| word(*choice) == text);
     known.ok_or_else(|| {
         let words: Vec<&str> = all.iter().map(|choice| word(*choice)).collect();
-        format!("{key}: `{}` is none of {}", shown(text), words.join(", "))
+        format!("{key}: `{}` is none of {}", excerpt(text), words.join(", "))
     })
 }
 

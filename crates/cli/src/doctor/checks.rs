@@ -171,7 +171,7 @@ fn first_names_of(names: &[&str], count: usize) -> String {
 pub(super) fn jobs_without_timer(jobs: &[WithJson<wire::Job>], now: Timestamp) -> Finding {
     let stopped = |WithJson { document: job, json }: &&WithJson<wire::Job>| {
         let global = job.scope != Scope::PerOrg && filled(job.error.as_ref()).is_none();
-        let spec = body::shown(json, now).ok().and_then(|definition| definition.spec.ok());
+        let spec = body::read_definition(json, now).ok().and_then(|definition| definition.spec.ok());
         global && spec.is_some_and(|spec| spec.next_after(now).is_some())
     };
     let stopped: Vec<&str> = jobs.iter().filter(stopped).map(|job| job.document.job_key.as_str()).collect();
@@ -222,7 +222,7 @@ pub(super) fn slots(newest: &[wire::Run]) -> Finding {
 pub(super) fn clock_changes(jobs: &[WithJson<wire::Job>], more: bool, now: Timestamp) -> Finding {
     let until = now.checked_add(CLOCK_CHANGE_WINDOW).unwrap_or(now);
     let touched = |job: &&WithJson<wire::Job>| {
-        let Ok(Ok(spec)) = body::shown(&job.json, now).map(|definition| definition.spec) else { return false };
+        let Ok(Ok(spec)) = body::read_definition(&job.json, now).map(|definition| definition.spec) else { return false };
         let last = until.to_zoned(spec.zone().as_jiff().clone()).date();
         spec.warnings(now).iter().any(|warning| {
             matches!(warning.code, WarningCode::DstGap | WarningCode::DstFold)

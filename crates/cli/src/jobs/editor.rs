@@ -10,7 +10,7 @@ use everbell_client::{Response, WithJson};
 use everbell_core::Definition;
 use everbell_core::cron::Expression;
 use everbell_wire as wire;
-use everbell_wire::job_body::{body, declared, patch, shown};
+use everbell_wire::job_body::{body, declared, patch, read_definition};
 use everbell_wire::job_toml::block;
 use everbell_wire::{JobBody, shell};
 use jiff::Timestamp;
@@ -111,7 +111,7 @@ pub(super) fn edit(
     let answer = session.client.send(session.client.jobs().get(name).read_as::<WithJson<wire::Job>>());
     let current = answer.with_action(|| format!("edit job `{name}`")).or_list()?.document;
     let job = &current.document;
-    let original = shown(&current.json, now).and_then(|definition| block(&definition, now)).map_err(|why| {
+    let original = read_definition(&current.json, now).and_then(|definition| block(&definition, now)).map_err(|why| {
         let message = format!("job `{}` cannot be written as TOML: {}", printable(&job.job_key), printable(&why));
         let hint = format!("change single fields: everbell jobs edit {} --description TEXT", shell(&job.job_key));
         CliError::Invalid { message, hint: Some(hint) }

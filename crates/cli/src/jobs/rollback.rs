@@ -3,7 +3,7 @@
 use clap::Args;
 use everbell_client::{Response, WithJson};
 use everbell_wire as wire;
-use everbell_wire::job_body::shown;
+use everbell_wire::job_body::read_definition;
 use everbell_wire::{JobBody, shell};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &RollbackArgs, now: Timestamp, output: &mut Output) -> R
         None => previous(&session, &key, version)?,
     };
     let older = read(&session, &format!("{key}@{to}"))?;
-    let wanted = shown(&older.job.json, now).map_err(|why| {
+    let wanted = read_definition(&older.job.json, now).map_err(|why| {
         let (key, why) = (printable(&key), printable(&why));
         CliError::invalid(format!("v{to} of job `{key}` cannot be restored: {why}"))
     })?;

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use everbell_wire as wire;
-use everbell_wire::org_job::Standing;
+use everbell_wire::org_job::OrgJobState;
 use jiff::Timestamp;
 
 use super::list::{or_dash, state};
@@ -21,7 +21,7 @@ Examples:
 
 pub(super) const COLUMNS: [Column; 5] = [
     Column::new("JOB KEY").shrinks_to(20),
-    Column::new("STANDING"),
+    Column::new("STATE"),
     Column::new("SCHEDULE").shrinks().drop_order(1),
     Column::new("NEXT"),
     Column::new("WHY").shrinks().drop_order(2),
@@ -87,8 +87,8 @@ fn rows(org: &wire::Org, shown: &DisplayZone) -> Vec<Vec<String>> {
 
 fn row(job: &wire::OrgJob, shown: &DisplayZone, session: &Session<'_>) -> Vec<Cell> {
     let mark = match job.standing {
-        Standing::Eligible => Mark::Active,
-        Standing::Errored => Mark::Warning,
+        OrgJobState::Eligible => Mark::Active,
+        OrgJobState::Errored => Mark::Warning,
         _ => Mark::Paused,
     };
     let standing = job.standing.as_str();

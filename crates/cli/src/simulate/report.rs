@@ -16,7 +16,7 @@ use crate::output::{Cell, Column, Mark, Output, Table, counted, printable};
 use crate::times::{exact, local, spoken, stamp};
 
 /// The counts that have a column of their own; all others are `other`.
-const NAMED: [&str; 4] = ["ran", "skipped", "coalesced", "missed"];
+const OUTCOME_COLUMNS: [&str; 4] = ["ran", "skipped", "coalesced", "missed"];
 
 /// The numbers of a job, in the order of [`summary`].
 const TITLES: [&str; 9] = ["SLOTS", "RAN", "SKIPPED", "COALESCED", "MISSED", "OTHER", "FAILED", "DST GAPS", "PEAK"];
@@ -174,7 +174,7 @@ pub(super) fn lines(done: &Simulated, verbose: bool) -> Vec<Line> {
 pub(super) fn summary(done: &Simulated, output: &mut Output) -> Result<(), CliError> {
     let row = |(subject, result): (&Subject, &JobSimulation)| {
         let counts = result.counts();
-        let named = NAMED.map(|word| counts.get(word).copied().unwrap_or(0));
+        let named = OUTCOME_COLUMNS.map(|word| counts.get(word).copied().unwrap_or(0));
         let other = result.slots - named.iter().sum::<u64>();
         let numbers = [result.slots].into_iter().chain(named).chain([
             other,

@@ -90,7 +90,7 @@ impl Durations {
     }
 
     /// The duration of a job: named by a flag, measured on the server, or the default.
-    pub(super) fn of(&self, key: &str, measured: Option<Duration>) -> Duration {
+    pub(super) fn duration_of(&self, key: &str, measured: Option<Duration>) -> Duration {
         self.named(key).or(measured).unwrap_or(DEFAULT_DURATION)
     }
 
@@ -151,9 +151,9 @@ mod tests {
     fn durations_are_for_all_or_for_one() {
         let texts = ["90s", "nightly=90m"].map(str::to_owned);
         let durations = Durations::parse(&texts).unwrap();
-        let minutes = |key| durations.of(key, Some(Duration::from_secs(7))).as_secs();
+        let minutes = |key| durations.duration_of(key, Some(Duration::from_secs(7))).as_secs();
         assert_eq!((minutes("nightly"), minutes("other")), (5_400, 90));
-        assert_eq!(Durations::parse(&[]).unwrap().of("a", None), Duration::from_secs(1));
+        assert_eq!(Durations::parse(&[]).unwrap().duration_of("a", None), Duration::from_secs(1));
         assert!(Durations::parse(&["a=soon".to_owned()]).err().unwrap().to_string().starts_with("--duration: `soon`"));
     }
 }

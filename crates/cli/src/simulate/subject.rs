@@ -7,7 +7,7 @@ use everbell_client::WithJson;
 use everbell_core::simulate::SimulatedJob;
 use everbell_core::{Definition, Draft, JobId, Scope, Zone};
 use everbell_wire as wire;
-use everbell_wire::job_body::{declared, shown};
+use everbell_wire::job_body::{declared, read_definition};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ pub(super) fn from_server(
         if subjects.iter().any(|known| known.key() == job.job_key) {
             continue;
         }
-        let definition = shown(&json, now).map_err(|why| {
+        let definition = read_definition(&json, now).map_err(|why| {
             CliError::invalid(format!("job `{}` cannot be simulated: {}", printable(&job.job_key), printable(&why)))
         })?;
         let measured = match durations.named(&job.job_key) {
@@ -128,13 +128,13 @@ impl Subject {
     pub(super) fn prepared(self, window: &Window, durations: &Durations) -> Result<Subject, CliError> {
         let from = window.scenario.from;
         let (id, duration) = match &self.source {
-            Source::File(_) => (made_up_id(self.key()), durations.of(self.key(), None)),
-            Source::Server { .. } => (self.job.definition.id, durations.of(self.key(), self.measured)),
+            Source::File(_) => (made_up_id(self.key()), durations.duration_of(self.key(), None)),
+            Source::Server { .. } => (self.job.definition.id, durations.duration_of(self.key(), self.measured)),
         };
         let definition = match &self.source {
             Source::File(draft) => declared(draft, from).map_err(CliError::invalid)?,
             Source::Server { document, rate: Some(rate) } => {
-                shown(document, rate.slot_before(from)).map_err(CliError::invalid)?
+                read_definition(document, rate.slot_before(from)).map_err(CliError::invalid)?
             }
             Source::Server { rate: None, .. } => self.job.definition,
         };

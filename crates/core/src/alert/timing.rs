@@ -107,7 +107,7 @@ impl JobFacts {
     /// A run takes too long while it is at work for longer than the limits of the rule.
     pub(super) fn long(&self, rule: &Rule, now: Timestamp) -> Option<Finding> {
         let running = self.running.as_ref()?;
-        let limits = rule.takes_at_most.iter().filter_map(|limit| limit.of(self.usual));
+        let limits = rule.takes_at_most.iter().filter_map(|limit| limit.resolve(self.usual));
         let (limit, usual) = limits.min_by_key(|(limit, _)| *limit)?;
         let reached = later(running.started_at, limit);
         let compared = match usual {
@@ -148,7 +148,7 @@ pub enum TimeLimit {
 
 impl TimeLimit {
     /// The limit, with the usual time if it was made from that. Nothing is unusual for a job without enough history.
-    fn of(self, usual: Option<Duration>) -> Option<(Duration, Option<Duration>)> {
+    fn resolve(self, usual: Option<Duration>) -> Option<(Duration, Option<Duration>)> {
         match self {
             TimeLimit::Fixed(limit) => Some((limit, None)),
             TimeLimit::TimesUsual(times) => {

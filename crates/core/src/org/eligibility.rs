@@ -44,7 +44,7 @@ pub enum Eligibility {
     /// Job active, org enabled, override not off: fires by this schedule.
     Eligible(Spec),
     /// Does not fire for now. Missed slots become a `paused` gap.
-    Off(Off),
+    Off(OffReason),
     /// Does not fire any more, from this time on: the job is retired or the org is gone.
     Over(Timestamp),
     /// Zone or override of the org cannot be read. The others go on.
@@ -53,7 +53,7 @@ pub enum Eligibility {
 
 /// Why a job does not fire for an org.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Off {
+pub enum OffReason {
     /// The job is paused.
     JobPaused,
     /// The job is errored.
@@ -63,7 +63,7 @@ pub enum Off {
     /// The org does not want the job.
     Overridden,
 }
-crate::policy::words!(Off {
+crate::policy::words!(OffReason {
     JobPaused = "job_paused",
     JobErrored = "job_errored",
     OrgDisabled = "org_disabled",
@@ -80,16 +80,16 @@ pub fn eligibility(job: &Definition, facts: &OrgFacts) -> Eligibility {
         return Eligibility::Over(place.changed_at);
     }
     if lifecycle.status == JobStatus::Paused {
-        return Eligibility::Off(Off::JobPaused);
+        return Eligibility::Off(OffReason::JobPaused);
     }
     if lifecycle.errored || job.spec.is_err() {
-        return Eligibility::Off(Off::JobErrored);
+        return Eligibility::Off(OffReason::JobErrored);
     }
     if !place.enabled {
-        return Eligibility::Off(Off::OrgDisabled);
+        return Eligibility::Off(OffReason::OrgDisabled);
     }
     if override_.as_ref().is_some_and(|override_| !override_.enabled) {
-        return Eligibility::Off(Off::Overridden);
+        return Eligibility::Off(OffReason::Overridden);
     }
     match spec_for(job, facts) {
         Ok(spec) => Eligibility::Eligible(spec),

@@ -22,7 +22,7 @@ mod write;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-pub use eligibility::{Eligibility, JobLifecycle, Off, OrgFacts, eligibility, plan, spec_for};
+pub use eligibility::{Eligibility, JobLifecycle, OffReason, OrgFacts, eligibility, plan, spec_for};
 pub use org_update::{OrgTask, OrgUpdate, OrgUpdateStep, backfill_size, take_step};
 pub use reconcile::{OrgTimer, OrgView, TimerChange, TimerChanges, reconcile};
 pub use what_if::{Day, Verdict, WhatIf, what_if};
@@ -66,12 +66,12 @@ pub struct OrgSettings {
     /// When it or one of its overrides last changed in a way that affects timers.
     pub changed_at: Timestamp,
     /// The previous zone.
-    pub moved: Option<Moved>,
+    pub moved: Option<TimezoneChange>,
 }
 
 /// A change of zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moved {
+pub struct TimezoneChange {
     /// The zone before.
     pub from: String,
     /// When the zone changed.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::reconcile::{OrgView, TimerChange, reconcile};
-use super::{Moved, OrgFacts, OrgSettings, local_date, plan, spec_for};
+use super::{TimezoneChange, OrgFacts, OrgSettings, local_date, plan, spec_for};
 use crate::ids::Invalid;
 use crate::plan::{Plan, PlanContext};
 use crate::run::{ActiveRun, GapReason};
@@ -63,7 +63,7 @@ crate::policy::words!(Verdict {
 pub fn what_if(view: &OrgView, timezone: &str, count: usize, now: Timestamp) -> Result<WhatIf, Invalid> {
     let zone = Zone::get(timezone).map_err(|error| Invalid::new("timezone", error.to_string()))?;
     let here = &view.facts.place;
-    let moved = Some(Moved { from: here.timezone.clone(), at: now }).filter(|moved| moved.from != zone.name());
+    let moved = Some(TimezoneChange { from: here.timezone.clone(), at: now }).filter(|moved| moved.from != zone.name());
     let moved = moved.or_else(|| here.moved.clone());
     let place = OrgSettings { timezone: zone.name().to_owned(), changed_at: now, moved, ..here.clone() };
     let there = OrgView { facts: OrgFacts { place, ..view.facts.clone() }, ..view.clone() };

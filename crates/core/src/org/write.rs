@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{Moved, Org, OrgSettings, Override};
+use super::{TimezoneChange, Org, OrgSettings, Override};
 use crate::cron::Expression;
 use crate::ids::{Invalid, JobKey, OrgId};
 use crate::json::Json;
@@ -98,7 +98,7 @@ pub fn written(there: Option<&Org>, write: &OrgWrite, by: &str, now: Timestamp) 
     org.place.enabled = write.enabled.unwrap_or(org.place.enabled);
     if let Some(timezone) = timezone.filter(|name| *name != org.place.timezone) {
         org.place.moved =
-            Some(Moved { from: std::mem::replace(&mut org.place.timezone, timezone.to_owned()), at: now });
+            Some(TimezoneChange { from: std::mem::replace(&mut org.place.timezone, timezone.to_owned()), at: now });
     }
     if org == *old {
         return Ok(Written::Same);

@@ -41,7 +41,7 @@ fn outcomes() -> Vec<Outcome> {
 }
 
 /// The next state of a running run on its only, or on its first of two attempts: one line for each outcome.
-fn said(max_attempts: u32) -> Vec<String> {
+fn settled(max_attempts: u32) -> Vec<String> {
     let running = run(RunStatus::Running, 1, max_attempts);
     outcomes().into_iter().map(|outcome| say(&running, outcome)).collect()
 }
@@ -65,7 +65,7 @@ fn say(run: &Settling, outcome: Outcome) -> String {
 #[test]
 fn a_single_attempt_ends_with_its_outcome() {
     assert_eq!(
-        said(1),
+        settled(1),
         [
             "succeeded -",
             "failed handler_error: no",
@@ -84,7 +84,7 @@ fn a_single_attempt_ends_with_its_outcome() {
 #[test]
 fn what_makes_sense_is_tried_again() {
     assert_eq!(
-        said(2),
+        settled(2),
         [
             "succeeded -",
             "retry at 2026-11-15T12:00:10Z handler_error",

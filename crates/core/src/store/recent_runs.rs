@@ -114,7 +114,7 @@ pub struct RunSummary {
 
 impl RunSummary {
     /// The summary of a run; `None` for a trial of a target, which has no job.
-    pub fn of(run: &Run) -> Option<RunSummary> {
+    pub fn from_run(run: &Run) -> Option<RunSummary> {
         let job = (run.job_id?, run.job_key.clone()?, run.job_version?);
         Some(RunSummary {
             started_at: run.started_at,

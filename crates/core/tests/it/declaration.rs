@@ -73,7 +73,7 @@ fn only_a_changed_declaration_changes_a_job() {
 
 #[test]
 fn a_hash_has_a_version_and_forgets_what_is_default() {
-    let hash = DeclarationHash::of(&declared("0 * * * *"));
+    let hash = DeclarationHash::new(&declared("0 * * * *"));
     // Golden: a change of this value makes every declaration look changed.
     assert_eq!(hash.as_str(), GOLDEN);
     assert_eq!(DeclarationHash::parse(hash.as_str()).unwrap(), hash);
@@ -82,7 +82,7 @@ fn a_hash_has_a_version_and_forgets_what_is_default() {
         assert!(DeclarationHash::parse(bad).is_err(), "{bad:?}");
     }
     let with_default = given::job("0 * * * *", "overlap=skip", at(500));
-    assert_eq!(DeclarationHash::of(&with_default), hash);
+    assert_eq!(DeclarationHash::new(&with_default), hash);
 }
 
 const GOLDEN: &str = "1:b6aeafb82fc225c0d3421d86dc3c29cba8763e218a6b4978241d5127f2a93f87";
@@ -111,7 +111,7 @@ fn going_back_restores_the_content_and_keeps_the_record() {
 
 fn release(name: &str) -> ReleaseId {
     let key = JobKey::new(name).unwrap();
-    ReleaseId::of([(&key, &DeclarationHash::of(&declared("0 * * * *")))])
+    ReleaseId::from_jobs([(&key, &DeclarationHash::new(&declared("0 * * * *")))])
 }
 
 /// Plays a story: `start 1` and `see 1` of a release at a time, and what a start is answered.

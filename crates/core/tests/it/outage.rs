@@ -40,7 +40,7 @@ fn an_absence_is_long_enough_to_be_none_of_a_restart() {
 #[test]
 fn slots_belong_to_an_absence_by_their_time_and_the_time_of_their_outcome() {
     assert_eq!(absence(100, 200).length(), SignedDuration::from_secs(100));
-    let ranges = |absences: &[Absence]| match &AbsenceGroup::of(absences.to_vec())[..] {
+    let ranges = |absences: &[Absence]| match &AbsenceGroup::from_absences(absences.to_vec())[..] {
         [group] => group.ranges.clone(),
         groups => panic!("{groups:?}"),
     };
@@ -139,7 +139,7 @@ proptest! {
     #[test]
     fn an_outcome_belongs_to_one_range_of_a_group(all in some_absences(), slot in 0..1_100_i64, late in 0..1_100_i64) {
         let (slot, written) = (at(slot), at(slot + late));
-        for group in AbsenceGroup::of(all) {
+        for group in AbsenceGroup::from_absences(all) {
             let has = |range: &&LateRange| {
                 (range.slots_from..range.until).contains(&slot)
                     && (range.decided_from..range.decided_until).contains(&written)
@@ -158,7 +158,7 @@ proptest! {
         let long_enough = now - last >= i64::try_from(MIN_ABSENCE.as_secs().max(4 * beat)).unwrap();
         prop_assert_eq!(found.is_some(), long_enough);
         if let Some(found) = found {
-            let range = AbsenceGroup::of(vec![found])[0].ranges[0];
+            let range = AbsenceGroup::from_absences(vec![found])[0].ranges[0];
             prop_assert!(range.slots_from < found.from && found.from < range.decided_from);
             prop_assert!(range.decided_from < found.until);
             // The last instance lives on for less than the time after which outcomes count.

@@ -2,7 +2,7 @@
 
 use everbell_core::calendar::Exclusion;
 use everbell_core::freeze::Freeze;
-use everbell_core::org::{self, Eligibility, Off};
+use everbell_core::org::{self, Eligibility, OffReason};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
 use jiff::{Timestamp, Zoned};
@@ -107,7 +107,7 @@ impl Jobs {
         // While the job is paused its orgs are off too, and it may resume by itself.
         let eligibility = org::eligibility(&read.row.job.definition, &read.facts());
         let (true, Ok(spec)) =
-            (matches!(eligibility, Eligibility::Eligible(_) | Eligibility::Off(Off::JobPaused)), read.spec())
+            (matches!(eligibility, Eligibility::Eligible(_) | Eligibility::Off(OffReason::JobPaused)), read.spec())
         else {
             return Ok(Vec::new());
         };

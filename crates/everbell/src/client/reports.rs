@@ -95,7 +95,7 @@ impl Reports {
     pub async fn outages(&self, from: Option<Timestamp>, to: Option<Timestamp>) -> StoreResult<Vec<Outage>> {
         let store = &self.context.parts.store;
         let mut outages = Vec::new();
-        for group in AbsenceGroup::of(store.absences(from, to, MAX_ABSENCES).await?).into_iter().rev() {
+        for group in AbsenceGroup::from_absences(store.absences(from, to, MAX_ABSENCES).await?).into_iter().rev() {
             outages.push(self.outage(&group).await?);
         }
         Ok(outages)
@@ -105,7 +105,7 @@ impl Reports {
     pub async fn latest_outage(&self, since: Timestamp) -> StoreResult<Option<Outage>> {
         let store = &self.context.parts.store;
         let absences = store.absences(Some(since), None, MAX_ABSENCES).await?;
-        for group in AbsenceGroup::of(absences).into_iter().rev() {
+        for group in AbsenceGroup::from_absences(absences).into_iter().rev() {
             let outage = self.outage(&group).await?;
             if !outage.jobs.is_empty() {
                 return Ok(Some(outage));

@@ -32,14 +32,14 @@ pub(crate) enum Stop {
 #[derive(Debug)]
 pub(crate) struct Inflight {
     capacity: u32,
-    runs: Mutex<Held>,
+    runs: Mutex<TrackedRuns>,
     left: Notify,
     /// Notified when a handler is called, and when one has ended.
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct TrackedRuns {
     entries: BTreeMap<Attempt, Entry>,
     /// How many places are reserved for claims that are under way: in all, and of each target.
     reserved: u32,
@@ -153,7 +153,7 @@ impl Inflight {
         Inflight { capacity, runs: Mutex::default(), left: Notify::new(), changed: Notify::new() }
     }
 
-    fn runs(&self) -> MutexGuard<'_, Held> {
+    fn runs(&self) -> MutexGuard<'_, TrackedRuns> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -56,7 +56,7 @@ impl Planner {
     fn take_up(
         &mut self,
         targets: &[Target],
-        looks: impl IntoIterator<Item = (u32, StoreResult<Looked>)>,
+        looks: impl IntoIterator<Item = (u32, StoreResult<PlannedTimers>)>,
     ) -> StoreResult<(bool, Option<Timestamp>)> {
         let (mut full, mut next, mut started) = (false, None, Vec::new());
         let mut timers = 0;
@@ -81,7 +81,7 @@ impl Planner {
 
 /// The result of a look for due timers.
 #[derive(Debug)]
-struct Looked {
+struct PlannedTimers {
     timers: u32,
     next: Option<Timestamp>,
     /// The targets of the runs that started.
@@ -89,7 +89,7 @@ struct Looked {
 }
 
 /// Plans due timers of these targets, and starts their runs as far as there is room.
-async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Option<&Rooms<'_>>) -> StoreResult<Looked> {
+async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Option<&Rooms<'_>>) -> StoreResult<PlannedTimers> {
     let Shared { store, options, signals, events, claims, .. } = &**shared;
     // Before the time of day, from which the database counts leases.
     let begun = shared.clock.monotonic();
@@ -141,7 +141,7 @@ async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Optio
         shared.looked(Round::Start, now, begun, Some(started.len()));
         signals.anchor.notify_one();
     }
-    let looked = Looked { timers, next, started: started.iter().map(|claim| claim.run.target.clone()).collect() };
+    let looked = PlannedTimers { timers, next, started: started.iter().map(|claim| claim.run.target.clone()).collect() };
     for claim in started {
         executor::start(shared, claim, begun);
     }

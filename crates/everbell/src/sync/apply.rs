@@ -47,7 +47,7 @@ pub(crate) struct Syncer {
 }
 
 /// The declared and the existing jobs, read at one moment.
-struct Seen {
+struct JobsBefore {
     declared: BTreeMap<JobKey, Declared>,
     /// The current jobs of this source, and every job with a declared key.
     existing: BTreeMap<JobKey, JobRow>,
@@ -198,7 +198,7 @@ impl Syncer {
         Ok(Some(SyncStep { key: key.clone(), action }))
     }
 
-    async fn look(&self, parts: &Parts) -> StoreResult<Seen> {
+    async fn look(&self, parts: &Parts) -> StoreResult<JobsBefore> {
         let declared = self.declared(parts)?;
         let mut existing = self.own_jobs(parts).await?;
         for key in declared.keys() {
@@ -208,7 +208,7 @@ impl Syncer {
                 existing.insert(key.clone(), row);
             }
         }
-        Ok(Seen { declared, existing })
+        Ok(JobsBefore { declared, existing })
     }
 
     /// The declared jobs by key, as they would be if they were created now.
@@ -227,8 +227,8 @@ impl Syncer {
     }
 
     fn release_of(&self, declared: &BTreeMap<JobKey, Declared>) -> ReleaseId {
-        let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::of(job))).collect();
-        let release = ReleaseId::of(hashes.iter().map(|(key, hash)| (*key, hash)));
+        let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::new(job))).collect();
+        let release = ReleaseId::from_jobs(hashes.iter().map(|(key, hash)| (*key, hash)));
         let release = release.with_calendars(&self.calendar_texts());
         self.asked_at.map_or(release.clone(), |at| release.asked_at(at))
     }

@@ -80,8 +80,8 @@ fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
     let Job { definition, state } = job;
     let record = state.declaration.as_ref();
     let own = definition.source == rules.source && record.is_none_or(|record| record.app == *rules.app);
-    let hash = record.map_or_else(|| DeclarationHash::of(definition), |record| record.hash.clone());
-    let same = hash == DeclarationHash::of(wanted);
+    let hash = record.map_or_else(|| DeclarationHash::new(definition), |record| record.hash.clone());
+    let same = hash == DeclarationHash::new(wanted);
     // The last writer is the one who retired it: nothing is written about a retired job.
     if own && same && state.updated_by != rules.actor {
         return SyncAction::StaysRetired { version: definition.version, by: state.updated_by.clone() };

@@ -6,9 +6,9 @@ use everbell::testing::TestBell;
 use everbell::{ChainOn, Everbell, ParentJob, Run, RunError, RunStatus, Schedule};
 
 /// The run before each handler's, as it saw it: status and result.
-type Seen = Arc<Mutex<Vec<(String, Option<String>)>>>;
+type ParentRuns = Arc<Mutex<Vec<(String, Option<String>)>>>;
 
-fn noting(seen: &Seen) -> impl Fn(Run) -> std::future::Ready<()> + Clone + Send + Sync + 'static {
+fn noting(seen: &ParentRuns) -> impl Fn(Run) -> std::future::Ready<()> + Clone + Send + Sync + 'static {
     let seen = Arc::clone(seen);
     move |run: Run| {
         let before = run.upstream().expect("a run before");
@@ -20,7 +20,7 @@ fn noting(seen: &Seen) -> impl Fn(Run) -> std::future::Ready<()> + Clone + Send 
 
 #[tokio::test]
 async fn a_handler_reads_the_run_that_started_it() {
-    let (loaded, alarmed) = (Seen::default(), Seen::default());
+    let (loaded, alarmed) = (ParentRuns::default(), ParentRuns::default());
     // Declared before the job that they start after.
     let builder = Everbell::builder()
         .target("extract", async |run: Run| {

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 const DATABASE: &str = "EVERBELL_TEST_CRASHING_DATABASE";
 
 /// Generous, for a machine that has much else to do. Usually it takes some seconds.
-const LIMIT: Duration = Duration::from_mins(2);
+const MAX_WAIT: Duration = Duration::from_mins(2);
 
 /// Begins a line that the tests read.
 const MARK: &str = "everbell-test: ";
@@ -80,7 +80,7 @@ impl Program {
 
     /// The next thing that it says.
     async fn says(&mut self) -> String {
-        let line = timeout(LIMIT, self.lines.recv()).await.expect("it says something in time");
+        let line = timeout(MAX_WAIT, self.lines.recv()).await.expect("it says something in time");
         line.expect("it is still there")
     }
 
@@ -95,7 +95,7 @@ impl Program {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         // It is the end of its output that is waited for: a program that does not end is killed when this is dropped.
         let ended = async { while self.lines.recv().await.is_some() {} };
-        timeout(LIMIT, ended).await.expect("it ends in time");
+        timeout(MAX_WAIT, ended).await.expect("it ends in time");
         self.child.wait().unwrap()
     }
 }

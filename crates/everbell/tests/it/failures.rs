@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::given::{perform, perform_with};
 
 /// `code: message`, and the details.
-fn said(run: &RunRecord) -> String {
+fn failure_text(run: &RunRecord) -> String {
     assert_eq!(run.status, RunStatus::Failed);
     let failure = run.failure.as_ref().unwrap();
     let details = failure.details.as_ref().map_or(String::new(), |details| format!(" {details}"));
@@ -62,12 +62,12 @@ async fn an_error_is_told_with_all_of_its_sources() {
         Err("no\0pe".to_owned())
     }
     let wanted = "handler_error: sending: no answer: timed out";
-    assert_eq!(said(&perform(by_question_mark, ()).await), wanted);
-    assert_eq!(said(&perform(as_it_is, ()).await), wanted);
-    assert_eq!(said(&perform(boxed, ()).await), wanted);
-    assert_eq!(said(&perform(any_how, ()).await), wanted);
-    assert_eq!(said(&perform(mapped, ()).await), wanted);
-    assert_eq!(said(&perform(text, ()).await), "handler_error: no\u{fffd}pe");
+    assert_eq!(failure_text(&perform(by_question_mark, ()).await), wanted);
+    assert_eq!(failure_text(&perform(as_it_is, ()).await), wanted);
+    assert_eq!(failure_text(&perform(boxed, ()).await), wanted);
+    assert_eq!(failure_text(&perform(any_how, ()).await), wanted);
+    assert_eq!(failure_text(&perform(mapped, ()).await), wanted);
+    assert_eq!(failure_text(&perform(text, ()).await), "handler_error: no\u{fffd}pe");
 }
 
 #[tokio::test]
@@ -84,13 +84,13 @@ async fn a_failure_may_have_a_code_and_details() {
     async fn unstorable() -> Result<(), RunError> {
         Err(RunError::fail("odd", "see the details").details("\0"))
     }
-    assert_eq!(said(&perform(own, ()).await), r#"no_recipients: nobody is there {"org":7}"#);
+    assert_eq!(failure_text(&perform(own, ()).await), r#"no_recipients: nobody is there {"org":7}"#);
     let wanted = "handler_error: nobody is there (with the impossible failure code `No Recipients`)";
-    assert_eq!(said(&perform(impossible, ()).await), wanted);
+    assert_eq!(failure_text(&perform(impossible, ()).await), wanted);
     let wanted = "handler_error: the parcel is lost (with the reserved failure code `lost`)";
-    assert_eq!(said(&perform(reserved, ()).await), wanted);
+    assert_eq!(failure_text(&perform(reserved, ()).await), wanted);
     let wanted = "odd: see the details (its details cannot be stored: the character \\u0000, which no database keeps, at byte 7)";
-    assert_eq!(said(&perform(unstorable, ()).await), wanted);
+    assert_eq!(failure_text(&perform(unstorable, ()).await), wanted);
 }
 
 #[tokio::test]
@@ -139,10 +139,10 @@ async fn a_result_that_cannot_be_stored_fails_the_run() {
     }
     let wanted =
         "handler_error: its result cannot be stored: the character \\u0000, which no database keeps, at byte 8";
-    assert_eq!(said(&perform(nul, ()).await), wanted);
+    assert_eq!(failure_text(&perform(nul, ()).await), wanted);
     let wanted = "handler_error: its result cannot be stored: must be at most 1048576 bytes of JSON, this has 2097154";
-    assert_eq!(said(&perform(large, ()).await), wanted);
-    assert_eq!(said(&perform(no_json, ()).await), "handler_error: its result cannot be stored: key must be a string");
+    assert_eq!(failure_text(&perform(large, ()).await), wanted);
+    assert_eq!(failure_text(&perform(no_json, ()).await), "handler_error: its result cannot be stored: key must be a string");
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_fatal_failure_is_not_tried_again_and_others_are() {
     let backoff = Backoff { initial: Duration::from_secs(1), max: Duration::from_secs(1) };
     let three = |schedule: everbell::Schedule| schedule.retry(3, backoff);
     let run = perform_with(Everbell::builder().target("handler", fatal), (), three).await;
-    assert_eq!((run.attempt, said(&run).as_str()), (1, "never: not again"));
+    assert_eq!((run.attempt, failure_text(&run).as_str()), (1, "never: not again"));
     let run = perform_with(Everbell::builder().target("handler", again), (), three).await;
     assert_eq!((run.attempt, run.result.unwrap().as_str()), (2, "2"));
     assert_eq!(perform_with(Everbell::builder().target("handler", unstorable), (), three).await.attempt, 1);
@@ -170,7 +170,7 @@ async fn a_panic_is_a_failure() {
     async fn panics() {
         panic!("boom");
     }
-    assert_eq!(said(&perform(panics, ()).await), "panic: boom");
+    assert_eq!(failure_text(&perform(panics, ()).await), "panic: boom");
 }
 
 #[test]
@@ -192,5 +192,5 @@ async fn a_trial_has_no_job_to_pause() {
     let tried = test.runs().try_target("gone", ()).await.unwrap().id;
     test.drain().await;
     let run = test.runs().get(tried).await.unwrap();
-    assert_eq!(said(&run), "gone: nobody is there");
+    assert_eq!(failure_text(&run), "gone: nobody is there");
 }

@@ -12,9 +12,9 @@ use super::given::nothing;
 
 /// The events seen, as words, and how often.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<BTreeMap<String, u64>>>);
+struct EventCounts(Arc<Mutex<BTreeMap<String, u64>>>);
 
-impl Seen {
+impl EventCounts {
     fn note(&self, event: &Event) {
         let (word, times) = match event {
             Event::Fired { skipped: Some(reason), .. } => (format!("skipped {reason}"), 1),
@@ -41,8 +41,8 @@ async fn hang(run: everbell::Run) {
     run.canceled().await;
 }
 
-fn app() -> (Builder, Seen) {
-    let seen = Seen::default();
+fn app() -> (Builder, EventCounts) {
+    let seen = EventCounts::default();
     let observer = seen.clone();
     let builder = Everbell::builder().target("nothing", nothing).target("hang", hang);
     (builder.observe(move |event| observer.note(event)), seen)

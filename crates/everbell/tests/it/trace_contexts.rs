@@ -40,15 +40,15 @@ impl Tracing for Library {
 
 /// The traces that handlers saw, with the parents that were set before.
 #[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<Option<TraceContext>>>>);
+struct HandlerTraces(Arc<Mutex<Vec<Option<TraceContext>>>>);
 
-impl Seen {
+impl HandlerTraces {
     fn take(&self) -> Vec<Option<TraceContext>> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 }
 
-async fn see(run: Run, State(seen): State<Seen>) -> Result<(), RunError> {
+async fn see(run: Run, State(seen): State<HandlerTraces>) -> Result<(), RunError> {
     seen.0.lock().unwrap().push(run.trace_context().cloned());
     if run.attempt() == 1 && run.job().is_some_and(|job| job.policies.max_attempts > 1) {
         return Err(RunError::fail("again", "please"));
@@ -56,11 +56,11 @@ async fn see(run: Run, State(seen): State<Seen>) -> Result<(), RunError> {
     Ok(())
 }
 
-async fn start() -> (TestBell, Library, Seen) {
+async fn start() -> (TestBell, Library, HandlerTraces) {
     let subscriber = tracing_subscriber::registry();
     // Without any subscriber spans are disabled. Each test is a process of its own.
     tracing::subscriber::set_global_default(subscriber).unwrap();
-    let (library, seen) = (Library::default(), Seen::default());
+    let (library, seen) = (Library::default(), HandlerTraces::default());
     let builder = Everbell::builder()
         .state(seen.clone())
         .target("see", see)

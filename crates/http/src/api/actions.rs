@@ -10,7 +10,7 @@ use everbell_wire::job::ResumeAction;
 use everbell_wire::run::RunNowOutcome as Outcome;
 
 use super::job_history::zone_for;
-use super::jobs::{etag, shown, with_next_freeze};
+use super::jobs::{etag, job_response, with_next_freeze};
 use crate::convert::begun_org_update;
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
@@ -268,7 +268,7 @@ pub(crate) async fn reschedule(request: ApiRequest) -> Result<ApiResponse, Probl
     let change = jobs.reschedule(&job, to);
     let change = org.iter().fold(change, Change::<Rescheduling>::for_org);
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&request, StatusCode::OK, &change.await?.job).await
+    job_response(&request, StatusCode::OK, &change.await?.job).await
 }
 
 pub(crate) async fn skip_next(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -277,7 +277,7 @@ pub(crate) async fn skip_next(request: ApiRequest) -> Result<ApiResponse, Proble
     let change = jobs.skip_next(request.job()?, form.count("count").unwrap_or(1));
     let change = org_of(&form)?.iter().fold(change, Change::<Skipping>::for_org);
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&request, StatusCode::OK, &change.await?.job).await
+    job_response(&request, StatusCode::OK, &change.await?.job).await
 }
 
 pub(crate) async fn retire(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -285,7 +285,7 @@ pub(crate) async fn retire(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let jobs = request.jobs_because(form.text("reason"));
     let change = jobs.retire(request.job()?);
     let change = request.if_match.into_iter().fold(change, Change::if_revision);
-    shown(&request, StatusCode::OK, &change.await?.job).await
+    job_response(&request, StatusCode::OK, &change.await?.job).await
 }
 
 pub(crate) async fn purge(request: ApiRequest) -> Result<ApiResponse, Problem> {

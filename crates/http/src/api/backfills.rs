@@ -12,7 +12,7 @@ use super::job_history::zone_for;
 use super::org_updates::WHY;
 use crate::convert;
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, shown};
+use crate::request::{ApiRequest, ApiResponse, excerpt};
 use everbell_wire::form::job::time;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, optional, required};
 
@@ -164,7 +164,7 @@ fn rate(form: &mut Form<'_>) -> Option<Option<Rate>> {
 /// The id of the backfill in the path.
 fn id_of(request: &ApiRequest) -> Result<BackfillId, Problem> {
     let name = request.part("backfillId");
-    name.parse().map_err(|_| Problem::not_found("backfill", &shown(name)))
+    name.parse().map_err(|_| Problem::not_found("backfill", &excerpt(name)))
 }
 
 pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {

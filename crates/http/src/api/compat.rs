@@ -185,7 +185,7 @@ pub async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
 
 pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let row = current(&request).await?;
-    shown(&request, StatusCode::OK, &row).await
+    schedule_response(&request, StatusCode::OK, &row).await
 }
 
 pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -194,7 +194,7 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let row = request.jobs().get(named(&response).as_str()).await?;
     let row =
         if enabled == Some(false) { request.jobs().pause(row.job.definition.id, DISABLED).await?.job } else { row };
-    shown(&request, StatusCode::CREATED, &row).await
+    schedule_response(&request, StatusCode::CREATED, &row).await
 }
 
 /// Replaces a schedule. Absent members are cleared, except that a pause stays until `enabled` ends it.
@@ -226,11 +226,11 @@ async fn changed(mut request: ApiRequest, fields: &'static [Field], whole: bool)
         (Some(true), JobStatus::Paused) => guard.fold(request.jobs().resume(id), Change::if_revision).await?.job,
         _ => row,
     };
-    shown(&request, StatusCode::OK, &row).await
+    schedule_response(&request, StatusCode::OK, &row).await
 }
 
 /// A schedule, with the revision of its job as the `ETag`.
-async fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
+async fn schedule_response(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::json(status, &ScheduleDocument::read(request, row).await?)?.header("etag", jobs::etag(row)))
 }
 

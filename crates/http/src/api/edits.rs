@@ -7,7 +7,7 @@ use everbell_wire as wire;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::jobs::{check_target, documented, etag, key_of, shown};
+use super::jobs::{check_target, documented, etag, key_of, job_response};
 use super::org_updates::WHY;
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, refuse};
@@ -48,7 +48,7 @@ pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     StoreError::expect_revision("job", key, request.if_match, Some(revision))?;
     let wanted = merged(&request, &before).await?;
     if wanted.faults.is_empty() && !differs(&request, &before, &wanted)? {
-        return shown(&request, StatusCode::OK, &before).await;
+        return job_response(&request, StatusCode::OK, &before).await;
     }
     let Edited { changed, .. } = edit(&request).await?;
     let row = changed.successor.as_ref().unwrap_or(&changed.job);

@@ -11,7 +11,7 @@ use everbell_wire::form::{Field, Kind as Value, TEXT, optional, required};
 use uuid::Uuid;
 
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, refuse, shown};
+use crate::request::{ApiRequest, ApiResponse, refuse, excerpt};
 
 /// The body of a freeze.
 pub const FREEZE: &[Field] = &[
@@ -65,7 +65,7 @@ pub async fn add(request: ApiRequest) -> Result<ApiResponse, Problem> {
 
 pub(crate) async fn end(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("freezeId");
-    let id = Uuid::parse_str(name).map_err(|_| Problem::not_found("freeze", &shown(name)))?;
+    let id = Uuid::parse_str(name).map_err(|_| Problem::not_found("freeze", &excerpt(name)))?;
     let freeze = request.freezes().end(id).await?;
     ApiResponse::ok(&wire::Freeze::new(&freeze, request.app.bell.now()))
 }

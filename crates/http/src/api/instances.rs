@@ -4,7 +4,7 @@ use everbell_core::{InstanceId, JobStatus, RunStatus, Zone};
 use everbell_wire as wire;
 
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, shown};
+use crate::request::{ApiRequest, ApiResponse, excerpt};
 
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let bell = &request.app.bell;
@@ -25,7 +25,7 @@ pub(crate) async fn undrain(request: ApiRequest) -> Result<ApiResponse, Problem>
 
 async fn set_draining(request: &ApiRequest, draining: bool) -> Result<ApiResponse, Problem> {
     let name = request.part("instanceId");
-    let missing = || Problem::not_found("instance", &shown(name));
+    let missing = || Problem::not_found("instance", &excerpt(name));
     let id: InstanceId = name.parse().map_err(|_| missing())?;
     let now = request.app.bell.now();
     let action = if draining { "instance.drain" } else { "instance.undrain" };

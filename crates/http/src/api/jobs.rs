@@ -212,7 +212,7 @@ pub(super) async fn key_of(request: &ApiRequest) -> Result<JobKey, Problem> {
 }
 
 /// A job, with its revision as the `ETag`.
-pub(super) async fn shown(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
+pub(super) async fn job_response(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
     let document = with_next_freeze(request, row).await;
     Ok(ApiResponse::json(status, &document)?.header("etag", etag(row)))
 }
@@ -254,7 +254,7 @@ fn unserved_target(target: &str) -> wire::Warning {
 
 /// Warns that a configuration file or a program declares the job, unless it is as declared.
 pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
-    let declared = match (row.job.definition.source, wire::JobDeclaration::of(&row.job)) {
+    let declared = match (row.job.definition.source, wire::JobDeclaration::from_job(&row.job)) {
         (_, Some(declaration)) if !declaration.edited => return None,
         (Source::Api, _) => return None,
         (_, Some(declaration)) => {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::app::Channel;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, shown};
+use crate::request::{ApiRequest, ApiResponse, excerpt};
 
 const KINDS: Value = Value::Word(&[
     "failed",
@@ -102,7 +102,7 @@ fn note(request: &ApiRequest, reason: Option<String>) -> Note {
 
 async fn change(request: &ApiRequest, action: &str, change: &ProblemChange) -> Result<ApiResponse, Problem> {
     let name = request.part("problemId");
-    let missing = || Problem::not_found("problem", &shown(name));
+    let missing = || Problem::not_found("problem", &excerpt(name));
     let id = Uuid::parse_str(name).map_err(|_| missing())?;
     let now = request.app.bell.now();
     let reason = match change {
@@ -145,7 +145,7 @@ pub(crate) async fn test(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("name");
     let options = request.app.options();
     let Some(channel) = options.channels.iter().find(|channel| channel.name == name) else {
-        return Err(Problem::not_found("channel", &shown(name)));
+        return Err(Problem::not_found("channel", &excerpt(name)));
     };
     let (bell, now) = (&request.app.bell, request.app.bell.now());
     let mut nonce = [0; 10];

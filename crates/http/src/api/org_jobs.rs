@@ -13,7 +13,7 @@ use super::job_history::query_problem;
 use crate::convert;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, shown};
+use crate::request::{ApiRequest, ApiResponse, excerpt};
 use everbell_wire::form::job::{EXPRESSION, ZONE, expression_fault};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 
@@ -128,7 +128,7 @@ pub(crate) async fn delete(request: ApiRequest) -> Result<ApiResponse, Problem> 
 
 fn named(request: &ApiRequest) -> Result<(OrgId, JobKey), Problem> {
     let name = request.part("jobKey");
-    let missing = |_| Problem::not_found("job", &shown(name));
+    let missing = |_| Problem::not_found("job", &excerpt(name));
     Ok((request.org()?, JobKey::new(name).map_err(missing)?))
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::actions::REASON;
 use crate::convert::begun_org_update;
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, shown};
+use crate::request::{ApiRequest, ApiResponse, excerpt};
 use everbell_wire::form::{Field, optional};
 
 pub(crate) const WHY: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
@@ -22,7 +22,7 @@ pub async fn rebuild(request: ApiRequest) -> Result<ApiResponse, Problem> {
 /// Stops an update that creates runs.
 pub async fn stop(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("sweepId");
-    let missing = || Problem::not_found("org update", &shown(name));
+    let missing = || Problem::not_found("org update", &excerpt(name));
     let id = Uuid::try_parse(name).map_err(|_| missing())?;
     let orgs = request.orgs_because(request.body(WHY).text("reason"));
     let stopped = orgs.stop_org_update(request.job()?, id).await?;

@@ -73,10 +73,10 @@ pub fn filter(form: &Form<'_>) -> OrgFilter {
 
 pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let org = request.orgs().get(&request.org()?).await?;
-    shown(&request, StatusCode::OK, &org)
+    org_response(&request, StatusCode::OK, &org)
 }
 
-fn shown(request: &ApiRequest, status: StatusCode, org: &Org) -> Result<ApiResponse, Problem> {
+fn org_response(request: &ApiRequest, status: StatusCode, org: &Org) -> Result<ApiResponse, Problem> {
     tagged(status, org, &wire::Org::new(org, request.app.bell.now()))
 }
 

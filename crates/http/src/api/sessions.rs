@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::access::{Actor, Role, expect_role};
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, shown};
+use crate::request::{ApiRequest, ApiResponse, excerpt};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 pub(crate) const LIST: &[Field] = &[
@@ -66,7 +66,7 @@ pub async fn visible(request: &ApiRequest, whose: Whose) -> Result<Vec<Session>,
 
 pub(crate) async fn end(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let name = request.part("sessionId");
-    let missing = || Problem::new(Kind::NotFound, format!("You have no session `{}`.", shown(name)));
+    let missing = || Problem::new(Kind::NotFound, format!("You have no session `{}`.", excerpt(name)));
     let id = Uuid::parse_str(name).map_err(|_| missing())?;
     // Other callers cannot distinguish a foreign session from a missing one.
     let actor = (request.actor.role < Role::Admin).then(|| request.actor.name.clone());

@@ -20,11 +20,11 @@ const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct Reading {
     read: Duration,
     /// `None`: the database did not answer.
-    found: Option<Found>,
+    found: Option<StoreFigures>,
 }
 
 #[derive(Debug)]
-struct Found {
+struct StoreFigures {
     counts: Counts,
     oldest_transaction_at: Option<Timestamp>,
     orgs: OrgCounts,
@@ -66,7 +66,7 @@ impl Reading {
 
     pub(super) fn render(&self, text: &mut Text, now: Timestamp) {
         text.gauge(&c::DATABASE_UP, if self.found.is_some() { 1.0 } else { 0.0 });
-        let Some(Found { counts, oldest_transaction_at, orgs, instances, jobs }) = &self.found else { return };
+        let Some(StoreFigures { counts, oldest_transaction_at, orgs, instances, jobs }) = &self.found else { return };
         render_counts(counts, text, now);
         text.gauge(&c::OLDEST_TRANSACTION_AGE, oldest_transaction_at.map_or(0.0, |at| age(at, now)));
         render_orgs(orgs, text);
@@ -80,7 +80,7 @@ impl Reading {
     }
 }
 
-async fn read(bell: &Everbell, successes: Option<&Successes>) -> StoreResult<Found> {
+async fn read(bell: &Everbell, successes: Option<&Successes>) -> StoreResult<StoreFigures> {
     let store = &**bell.store();
     let counts = store.counts(bell.now()).await?;
     let oldest_transaction_at = store.status().await?.oldest_transaction_at;
@@ -90,7 +90,7 @@ async fn read(bell: &Everbell, successes: Option<&Successes>) -> StoreResult<Fou
         Some(successes) => successes.read(store).await?,
         None => Vec::new(),
     };
-    Ok(Found { counts, oldest_transaction_at, orgs, instances, jobs })
+    Ok(StoreFigures { counts, oldest_transaction_at, orgs, instances, jobs })
 }
 
 #[allow(clippy::cast_precision_loss, reason = "exact up to 2^53")]

@@ -54,7 +54,7 @@ impl Document {
     pub(super) fn key(&self, pointer: &str) -> String {
         let mut parts = pointer.split('/').skip(1).map(unescape);
         let Some(first) = parts.next() else { return String::new() };
-        let mut key = shown(&first);
+        let mut key = excerpt(&first);
         let mut value = self.value.get(&first);
         for (depth, part) in parts.enumerate() {
             let within = value;
@@ -64,11 +64,11 @@ impl Document {
                 (None, _) => None,
             };
             match (within, name_of(&first, value).filter(|_| depth == 0)) {
-                (Some(Value::Array(_)), Some(name)) => key = format!("{key} \"{}\"", shown(name)),
-                (Some(Value::Array(_)), None) => key = format!("{key}[{}]", shown(&part)),
+                (Some(Value::Array(_)), Some(name)) => key = format!("{key} \"{}\"", excerpt(name)),
+                (Some(Value::Array(_)), None) => key = format!("{key}[{}]", excerpt(&part)),
                 // Behind the name of a block.
-                _ if key.ends_with('"') => key = format!("{key}: {}", shown(&part)),
-                _ => key = format!("{key}.{}", shown(&part)),
+                _ if key.ends_with('"') => key = format!("{key}: {}", excerpt(&part)),
+                _ => key = format!("{key}.{}", excerpt(&part)),
             }
         }
         key
@@ -86,7 +86,7 @@ fn name_of<'v>(kind: &str, block: Option<&'v Value>) -> Option<&'v str> {
     block?.get(name)?.as_str().filter(|name| !name.is_empty())
 }
 
-fn shown(name: &str) -> String {
+fn excerpt(name: &str) -> String {
     name.chars().take(100).flat_map(char::escape_debug).collect()
 }
 

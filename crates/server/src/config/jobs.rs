@@ -12,7 +12,7 @@ use super::layers::Layers;
 use super::targets::refuse_all;
 use everbell_cli::PausedJob;
 use everbell_wire::form::{Fault, Form, Naming, format_suggestions, job};
-use everbell_wire::time_input::shown;
+use everbell_wire::time_input::excerpt;
 
 /// Reads the jobs of the blocks. `known` are the labels of the targets, if they are known.
 pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> {
@@ -85,5 +85,5 @@ fn unknown_target(target: &str, known: &[String]) -> String {
     } else {
         format_suggestions(target, labels)
     };
-    format!("there is no target `{}`; known: {some}", shown(target))
+    format!("there is no target `{}`; known: {some}", excerpt(target))
 }

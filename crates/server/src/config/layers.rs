@@ -165,7 +165,7 @@ impl Layers {
     }
 
     /// Returns the origin of a key's value, if it was set.
-    pub(super) fn said(&self, pointer: &str) -> Option<Origin> {
+    pub(super) fn origin_if_set(&self, pointer: &str) -> Option<Origin> {
         self.origins.get(pointer).cloned()
     }
 
@@ -173,7 +173,7 @@ impl Layers {
     pub(super) fn origin(&self, pointer: &str) -> Origin {
         // Below a key, the origin of the key.
         let end = pointer.match_indices('/').nth(2).map_or(pointer.len(), |(at, _)| at);
-        match (self.said(&pointer[..end]), &self.file) {
+        match (self.origin_if_set(&pointer[..end]), &self.file) {
             (Some(Origin::File { file, .. }), _) => Origin::File { file, line: self.document.line(pointer) },
             (Some(origin), _) => origin,
             // Blocks, and keys that were not set.

@@ -13,7 +13,7 @@ use super::secrets::Secrets;
 use super::targets::{command, http, refuse_all};
 use crate::notify::{ChannelKind, ChannelSettings};
 use everbell_wire::form::{Fault, Form, Naming, format_suggestions};
-use everbell_wire::time_input::shown;
+use everbell_wire::time_input::excerpt;
 
 /// How long a command may take if nothing else is said.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Notify {
     for (n, block) in layers.blocks("rule").iter().enumerate() {
         let (rule, mut faults) = rule(block, &known);
         if rules.iter().any(|other| other.name == rule.name) {
-            let detail = format!("`{}` is used twice; give each rule a `name` of its own", shown(&rule.name));
+            let detail = format!("`{}` is used twice; give each rule a `name` of its own", excerpt(&rule.name));
             faults.push(Fault::new("/name", "invalid", detail));
         }
         rules.push(rule);
@@ -108,7 +108,7 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
         } else {
             format_suggestions(name, channels.iter().copied())
         };
-        form.fault(&format!("to.{n}"), "invalid", format!("there is no channel `{}`; known: {some}", shown(name)));
+        form.fault(&format!("to.{n}"), "invalid", format!("there is no channel `{}`; known: {some}", excerpt(name)));
     }
     let is_about_jobs = words.iter().any(|word| word != "recovered" && word != Problem::InstanceLost.as_str());
     let scope = if is_about_jobs || form.has("jobs") { scope(&mut form) } else { RuleScope::All };
@@ -214,5 +214,5 @@ fn split_zone<'t>(field: &'static str, text: &'t str, example: &str) -> Result<(
 }
 
 fn unlike(field: &'static str, text: &str, example: &str) -> Invalid {
-    Invalid::new(field, format!("must be times of day and a time zone, such as `{example}`, not `{}`", shown(text)))
+    Invalid::new(field, format!("must be times of day and a time zone, such as `{example}`, not `{}`", excerpt(text)))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::variables::Environment;
 use everbell_wire::secret::Secret;
-use everbell_wire::time_input::shown;
+use everbell_wire::time_input::excerpt;
 
 /// No secret is longer, so that a wrong path does not fill the memory.
 const MAX_SECRET_BYTES: u64 = 1 << 16;
@@ -24,8 +24,8 @@ impl Secrets<'_> {
         if let Some(name) = value.get("env").and_then(Value::as_str) {
             return match self.environment.get(name) {
                 Some(Ok(text)) => Ok(Secret::new(text)),
-                Some(Err(reason)) => Err(format!("the variable `{}` {reason}", shown(name))),
-                None => Err(format!("the variable `{}` is not set", shown(name))),
+                Some(Err(reason)) => Err(format!("the variable `{}` {reason}", excerpt(name))),
+                None => Err(format!("the variable `{}` is not set", excerpt(name))),
             };
         }
         match value.get("file").and_then(Value::as_str) {
@@ -37,9 +37,9 @@ impl Secrets<'_> {
 
 /// Returns the content of a file, without surrounding white space.
 pub(super) fn in_file(path: &str) -> Result<Secret, String> {
-    let text = read_text(path, MAX_SECRET_BYTES).map_err(|reason| format!("the file `{}` {reason}", shown(path)))?;
+    let text = read_text(path, MAX_SECRET_BYTES).map_err(|reason| format!("the file `{}` {reason}", excerpt(path)))?;
     match text.trim() {
-        "" => Err(format!("the file `{}` is empty", shown(path))),
+        "" => Err(format!("the file `{}` is empty", excerpt(path))),
         text => Ok(Secret::new(text)),
     }
 }

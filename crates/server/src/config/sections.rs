@@ -19,7 +19,7 @@ use everbell_http::limit::Rate;
 use everbell_observe::logs;
 use everbell_wire::form::{Fault, Form, parse_span};
 use everbell_wire::secret::Secret;
-use everbell_wire::time_input::shown;
+use everbell_wire::time_input::excerpt;
 
 /// The name of a server that gives itself none. Replicas of a server share their file, and this name with it.
 const DEFAULT_APP: &str = "everbell";
@@ -92,7 +92,7 @@ fn server(form: &mut Form<'_>) -> ServerSettings {
     let listen = text.parse().unwrap_or_else(|_| {
         let detail = format!(
             "`{}` is not an address and a port, such as `127.0.0.1:7070`, `0.0.0.0:7070` or `[::1]:7070`",
-            shown(&text)
+            excerpt(&text)
         );
         form.fault("server.listen", "invalid", detail);
         SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)

@@ -39,7 +39,7 @@ pub(super) fn all(layers: &Layers, settings: &Settings) -> Vec<Shown> {
                 "/engine/heartbeat" if value.is_null() => json!(span(settings.engine.lease.heartbeat)),
                 _ => without_secrets(value, &field.kind),
             };
-            let origin = layers.said(&at).unwrap_or(Origin::Default);
+            let origin = layers.origin_if_set(&at).unwrap_or(Origin::Default);
             shown.push(Shown { key: at[1..].replace('/', "."), value, origin });
         }
     }

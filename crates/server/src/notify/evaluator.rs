@@ -65,9 +65,9 @@ pub(super) struct Look {
     pub(super) was_away: bool,
 }
 
-/// The result of a look.
+/// The result of an evaluation.
 #[derive(Debug, PartialEq, Eq)]
-enum Looked {
+enum Evaluation {
     /// Another instance evaluates.
     Passed,
     /// There was nothing to write.
@@ -106,25 +106,25 @@ impl Evaluator {
                 self.steady_since = None;
             }
             match looked {
-                Ok(Looked::Written) => woken.notify_one(),
-                Ok(Looked::WrittenSome) => {
+                Ok(Evaluation::Written) => woken.notify_one(),
+                Ok(Evaluation::WrittenSome) => {
                     woken.notify_one();
                     continue;
                 }
-                Ok(Looked::Outrun) => info!("another instance evaluated the notification rules at the same time"),
-                Ok(Looked::Passed | Looked::Unchanged) => {}
+                Ok(Evaluation::Outrun) => info!("another instance evaluated the notification rules at the same time"),
+                Ok(Evaluation::Passed | Evaluation::Unchanged) => {}
                 Err(error) => warn!(%error, "could not evaluate the notification rules; retrying"),
             }
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
     }
 
-    async fn look(&mut self) -> StoreResult<Looked> {
+    async fn look(&mut self) -> StoreResult<Evaluation> {
         let bell = self.bell.clone();
         let store = bell.store();
         let instances = store.list_instances().await?;
         if is_elected(&bell, &instances) != Some(true) {
-            return Ok(Looked::Passed);
+            return Ok(Evaluation::Passed);
         }
         let now = self.bell.now();
         // Problems that closed since any news could have begun.
@@ -152,23 +152,23 @@ impl Evaluator {
         }
         let is_noted = alerts.looked_at.is_some_and(|at| earlier(now, NOTE_INTERVAL) < at);
         if problems.is_empty() && notices.is_empty() && is_noted {
-            return Ok(Looked::Unchanged);
+            return Ok(Evaluation::Unchanged);
         }
         let deliveries = self.deliveries(notices, &rows, now).await?;
         let changed = !problems.is_empty() || !deliveries.is_empty();
         let looked_at = if is_more { alerts.looked_at.unwrap_or(since) } else { now };
         let write = AlertWrite { looked_at, problems, deliveries };
         if !store.write_alerts(alerts.generation, &write).await? {
-            return Ok(Looked::Outrun);
+            return Ok(Evaluation::Outrun);
         }
         if cluster.is_some() && !is_more {
             self.instances_since = Some(earlier(now, OVERLAP));
         }
         log_changes(&write.problems, now);
         Ok(match (changed, is_more) {
-            (_, true) => Looked::WrittenSome,
-            (true, false) => Looked::Written,
-            (false, false) => Looked::Unchanged,
+            (_, true) => Evaluation::WrittenSome,
+            (true, false) => Evaluation::Written,
+            (false, false) => Evaluation::Unchanged,
         })
     }
 

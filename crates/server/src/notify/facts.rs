@@ -88,7 +88,7 @@ pub(super) async fn gather(
             runs_since_skip: timing.runs_since_skip.get(key).copied().unwrap_or_default(),
             waiting: timing.waiting.get(key).cloned(),
             started_late: timing.started_late.get(key).cloned(),
-            usual: if running.is_some() { usual.of(store, rules, row, look.now).await? } else { None },
+            usual: if running.is_some() { usual.usual_time(store, rules, row, look.now).await? } else { None },
             running,
             ..JobFacts::new(row.job.clone())
         });

@@ -13,7 +13,7 @@ fn app(name: &str) -> App {
 }
 
 fn release(name: &str) -> ReleaseId {
-    ReleaseId::of([(&JobKey::new(name).unwrap(), &DeclarationHash::of(&job(name, "0 * * * *")))])
+    ReleaseId::from_jobs([(&JobKey::new(name).unwrap(), &DeclarationHash::new(&job(name, "0 * * * *")))])
 }
 
 pub async fn a_declaration_is_written_with_its_job_and_stays_in_the_next_version(fresh: Fresh) {

@@ -74,7 +74,7 @@ pub async fn a_glimpse_is_what_the_run_is(fresh: Fresh) {
     assert_eq!(found.len(), world.runs().await.len());
     for glimpse in &found {
         let run = world.run(glimpse.id).await;
-        assert_eq!(Some(glimpse), RunSummary::of(&run).as_ref());
+        assert_eq!(Some(glimpse), RunSummary::from_run(&run).as_ref());
         assert_eq!((glimpse.fire_lag(), glimpse.duration()), (run.fire_lag(), run.duration()));
     }
     let status: Vec<RunStatus> = found.iter().map(|run| run.status).collect();

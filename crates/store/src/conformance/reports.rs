@@ -19,7 +19,7 @@ fn absence(from: &str, until: &str) -> Absence {
 
 /// The late slots of absences that touch or overlap.
 async fn late_slots(world: &World, absences: &[Absence]) -> Vec<LateSlots> {
-    let groups = AbsenceGroup::of(absences.to_vec());
+    let groups = AbsenceGroup::from_absences(absences.to_vec());
     let [group] = &groups[..] else { panic!("{groups:?}") };
     let mut late = Vec::new();
     for range in &group.ranges {

@@ -22,7 +22,7 @@ async fn counted(world: &World, histogram: &RunHistogram) -> Vec<Bucket> {
 }
 
 /// `<status>×<number>` of each bucket.
-async fn shown(world: &World, histogram: &RunHistogram) -> Vec<String> {
+async fn histogram_rows(world: &World, histogram: &RunHistogram) -> Vec<String> {
     let one = |bucket: &Bucket| {
         let counts = RunStatus::ALL.iter().map(|status| (status, bucket.count(*status))).filter(|(_, runs)| *runs > 0);
         counts.map(|(status, runs)| format!("{status}×{runs}")).collect::<Vec<_>>().join(" ")
@@ -62,11 +62,11 @@ pub async fn runs_are_counted_by_time_and_status(fresh: Fresh) {
     let hours = between(&["01:00", "02:00", "03:00", "04:00", "05:00"]);
     let expected = ["succeeded×1 failed×1", "succeeded×1 canceled×1", "pending×1 running×1", "pending×1 skipped×1"]
         .map(String::from);
-    assert_eq!(shown(&world, &hours).await, expected);
-    assert_eq!(shown(&world, &hours.with_times()).await, expected, "with times the same");
+    assert_eq!(histogram_rows(&world, &hours).await, expected);
+    assert_eq!(histogram_rows(&world, &hours.with_times()).await, expected, "with times the same");
     let uneven = between(&["00:15", "01:45", "02:15", "04:05"]);
     assert_eq!(
-        shown(&world, &uneven).await,
+        histogram_rows(&world, &uneven).await,
         ["succeeded×1 failed×1", "canceled×1", "pending×1 running×1 succeeded×1 skipped×1"]
     );
 }
@@ -101,16 +101,16 @@ pub async fn runs_of_one_job_or_target_are_counted(fresh: Fresh) {
     world.plan(at("04:30")).await;
     let halves = || between(&["01:00", "03:00", "05:00"]);
     let busy = ["succeeded×1 canceled×1", "running×1 skipped×1"];
-    assert_eq!(shown(&world, &of_job(halves(), "busy")).await, busy);
-    assert_eq!(shown(&world, &of_job(halves(), "busy").with_times()).await, busy);
-    let mailer = shown(&world, &of_job(halves(), "mailer")).await;
+    assert_eq!(histogram_rows(&world, &of_job(halves(), "busy")).await, busy);
+    assert_eq!(histogram_rows(&world, &of_job(halves(), "busy").with_times()).await, busy);
+    let mailer = histogram_rows(&world, &of_job(halves(), "mailer")).await;
     assert_eq!(mailer[0], "succeeded×1 failed×1");
     let both: u64 = counted(&world, &of_job(halves(), "mailer")).await.iter().map(Bucket::total).sum();
     assert_eq!(both, 4, "of both versions");
     let mail: u64 = counted(&world, &halves().of_target(target(MAIL))).await.iter().map(Bucket::total).sum();
     assert_eq!(mail, 5, "and the trial");
-    assert_eq!(shown(&world, &halves().of_target(target("log"))).await, busy);
-    assert_eq!(shown(&world, &of_job(halves(), "busy").of_target(target(MAIL))).await, ["", ""]);
+    assert_eq!(histogram_rows(&world, &halves().of_target(target("log"))).await, busy);
+    assert_eq!(histogram_rows(&world, &of_job(halves(), "busy").of_target(target(MAIL))).await, ["", ""]);
 }
 
 pub async fn lags_are_of_scheduled_runs_in_their_first_attempt(fresh: Fresh) {

@@ -23,7 +23,7 @@ use everbell_core::{Invalid, RunId};
 use futures_util::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 
-pub use crate::moved::Moved;
+pub use crate::moved::MovedMark;
 pub use report::{CopiedTable, CopyProgress, CopyReport, CopyStep, TableSum};
 
 use self::ending::Ending;
@@ -112,7 +112,7 @@ pub async fn copy(
 
 /// Removes the mark of a database that was copied elsewhere, and returns it. Nothing fires twice only if the copy is not
 /// used any more.
-pub async fn reopen(url: &str) -> StoreResult<Option<Moved>> {
+pub async fn reopen(url: &str) -> StoreResult<Option<MovedMark>> {
     check_source(&inspect(url).await?)?;
     let mut side = Side::open(url, Access::Mark).await?;
     let moved = side.moved().await?;
@@ -353,14 +353,14 @@ fn in_target(error: &StoreError) -> StoreError {
 /// The rows of a target that is not empty, and the mark of the source, if it was copied there before.
 struct FoundRows {
     rows: Vec<(&'static str, u64)>,
-    moved: Option<Moved>,
+    moved: Option<MovedMark>,
 }
 
 impl FoundRows {
     /// Refuses to write into a target that is in use, or was.
     fn refuse(&self) -> StoreError {
         let rows: Vec<String> = self.rows.iter().map(|(table, rows)| format!("{table} {rows}")).collect();
-        let before = self.moved.as_ref().map_or_else(String::new, Moved::says_of_target);
+        let before = self.moved.as_ref().map_or_else(String::new, MovedMark::says_of_target);
         let reason = format!(
             "{before}the target is not empty, and its rows are not those of the source ({}); name an empty database, or empty \
              this one: drop its schema (`drop schema everbell cascade`) or remove its file with the files beside it",

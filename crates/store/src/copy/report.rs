@@ -5,7 +5,7 @@ use everbell_core::store::StoreError;
 
 use super::TableCount;
 use super::value::RowSum;
-use crate::moved::Moved;
+use crate::moved::MovedMark;
 
 /// How far a copy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct TableSum {
     pub checksum: String,
 }
 
-impl Moved {
+impl MovedMark {
     /// Refuses to copy it to another database than before.
     pub(super) fn refuse_other(&self) -> StoreError {
         let (to, at) = (&self.to, self.when());

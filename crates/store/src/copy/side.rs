@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::tables::Table;
 use super::value::Row;
-use super::{Limit, Moved};
+use super::{Limit, MovedMark};
 #[cfg(feature = "postgres")]
 use crate::postgres::copy::PostgresSide;
 #[cfg(feature = "sqlite")]
@@ -90,14 +90,14 @@ impl Side {
     }
 
     /// The mark of a database that was copied elsewhere.
-    pub(super) async fn moved(&mut self) -> StoreResult<Option<Moved>> {
+    pub(super) async fn moved(&mut self) -> StoreResult<Option<MovedMark>> {
         on!(self, side => side.moved().await)
     }
 
     /// Writes the mark of a copy that has begun.
     pub(super) async fn write_mark(&mut self, to: &str, target: &str) -> StoreResult<()> {
         let at = self.now().await?;
-        let mark = Moved { to: to.to_owned(), target: target.to_owned(), is_done: false, at };
+        let mark = MovedMark { to: to.to_owned(), target: target.to_owned(), is_done: false, at };
         on!(self, side => side.write_mark(&mark).await)
     }
 

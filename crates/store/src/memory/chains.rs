@@ -51,7 +51,7 @@ impl State {
     /// The runs that this one started when it ended.
     pub(super) fn runs_after(&self, ended: RunId, limit: u32) -> Vec<Run> {
         let mut runs: Vec<Run> =
-            self.runs().filter(|run| run.trigger == Trigger::After(ended)).map(|run| self.shown(run)).collect();
+            self.runs().filter(|run| run.trigger == Trigger::After(ended)).map(|run| self.with_lease(run)).collect();
         runs.sort_by_key(|run| run.id);
         runs.truncate(limit as usize);
         runs

@@ -225,7 +225,7 @@ impl State {
         let global = job.definition.scope == Scope::Global;
         let mut row = JobRow::new(job.clone());
         row.timer = self.timers.get(&(id, None)).filter(|_| global).cloned();
-        row.last_run = self.last_run(id).map(|run| self.shown(run));
+        row.last_run = self.last_run(id).map(|run| self.with_lease(run));
         row.next_for_org = self.next_for_org(job);
         Ok(row)
     }

@@ -19,7 +19,7 @@ impl State {
     }
 
     /// A run as it is read: with the lease that counts.
-    pub(super) fn shown(&self, run: &Run) -> Run {
+    pub(super) fn with_lease(&self, run: &Run) -> Run {
         let mut run = run.clone();
         run.lease_until = self.lease_of(&run);
         run

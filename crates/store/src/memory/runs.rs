@@ -170,7 +170,7 @@ impl RunStore for MemoryStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.with(|state| {
-            let wanted = state.runs().filter(|run| state.is_wanted(run, filter)).map(|run| state.shown(run)).collect();
+            let wanted = state.runs().filter(|run| state.is_wanted(run, filter)).map(|run| state.with_lease(run)).collect();
             pages::by_time(wanted, page, Direction::Down, |run: &Run| (run.id.time(), run.id.as_uuid()))
         })
     }
@@ -189,7 +189,7 @@ impl RunStore for MemoryStore {
                 from.is_none_or(|from| run.id >= RunId::first_from(from))
                     && to.is_none_or(|to| run.id < RunId::first_from(to))
             };
-            let mut runs: Vec<RunSummary> = state.runs().filter_map(RunSummary::of).filter(is_wanted).collect();
+            let mut runs: Vec<RunSummary> = state.runs().filter_map(RunSummary::from_run).filter(is_wanted).collect();
             runs.sort_by_key(|run| std::cmp::Reverse(run.id));
             let mut seen = Vec::new();
             for key in recent_runs.keys() {
@@ -262,7 +262,7 @@ impl State {
     }
 
     pub(super) fn whole_run(&self, run: RunId) -> StoreResult<Run> {
-        let mut whole = self.shown(self.get_run(run)?);
+        let mut whole = self.with_lease(self.get_run(run)?);
         whole.output = self.outputs.get(&run).cloned();
         Ok(whole)
     }

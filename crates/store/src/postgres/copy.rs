@@ -21,7 +21,7 @@ use super::schema::Schema;
 use crate::ConnectOptions;
 use crate::copy::tables::{Column, LEFT_OUT, TABLES, Table};
 use crate::copy::value::{Kind, Row, Value};
-use crate::copy::{Access, Limit, Moved};
+use crate::copy::{Access, Limit, MovedMark};
 use crate::micros::Micros;
 use crate::url::PostgresAddress;
 
@@ -165,7 +165,7 @@ impl PostgresSide {
         Ok(now.into())
     }
 
-    pub(crate) async fn moved(&mut self) -> StoreResult<Option<Moved>> {
+    pub(crate) async fn moved(&mut self) -> StoreResult<Option<MovedMark>> {
         let sql = format!("select moved_to, target, state = 'done', moved_at from {}", self.named("moves"));
         let query = sqlx::query_as(AssertSqlSafe(sql)).persistent(false);
         let found: Option<MarkColumns> =
@@ -173,7 +173,7 @@ impl PostgresSide {
         Ok(found.map(mark))
     }
 
-    pub(crate) async fn write_mark(&mut self, mark: &Moved) -> StoreResult<()> {
+    pub(crate) async fn write_mark(&mut self, mark: &MovedMark) -> StoreResult<()> {
         let sql = format!(
             "insert into {} (id, state, moved_to, target, moved_at) values (1, 'begun', $1, $2, $3) \
              on conflict (id) do update set state = excluded.state, moved_to = excluded.moved_to, \

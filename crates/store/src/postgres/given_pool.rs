@@ -24,12 +24,12 @@ pub(super) struct GivenPool {
 /// A borrowed connection.
 pub(super) struct GivenConnection {
     /// There until it is given back.
-    held: Option<Held>,
+    held: Option<BorrowedConnection>,
     /// Whether a transaction was begun and has not ended.
     open: bool,
 }
 
-struct Held {
+struct BorrowedConnection {
     connection: PoolConnection<Postgres>,
     /// Dropped after the connection.
     _permit: OwnedSemaphorePermit,
@@ -48,7 +48,7 @@ impl GivenPool {
         let acquired = Box::pin(self.pool.acquire()).await;
         // No statement was sent yet, so nothing is in doubt.
         let connection = acquired.map_err(|error| Refusal::new(&error))?;
-        Ok(GivenConnection { held: Some(Held { connection, _permit: permit }), open: false })
+        Ok(GivenConnection { held: Some(BorrowedConnection { connection, _permit: permit }), open: false })
     }
 }
 

@@ -59,9 +59,9 @@ pub(super) const fn latest() -> u32 {
     MIGRATIONS.len() as u32
 }
 
-/// The place of the schema in a database.
+/// The state of the schema in a database.
 #[derive(Debug)]
-enum Found {
+enum SchemaState {
     /// Its table of migrations, and the first of the tables that the first migration creates and that is missing.
     Ours { missing: Option<&'static str> },
     /// Tables of an old release in another schema.
@@ -101,12 +101,12 @@ async fn step(pool: &Pool) -> StoreResult<bool> {
     }
     let (mut missing, mut moved) = (None, None);
     match find(&mut tx, schema).await? {
-        Found::Ours { missing: table } => missing = table,
-        Found::Old(old) => {
+        SchemaState::Ours { missing: table } => missing = table,
+        SchemaState::Old(old) => {
             old_layout::take_over(&mut tx, schema, &old).await?;
             moved = Some(old.schema);
         }
-        Found::Nothing { schema_exists } => {
+        SchemaState::Nothing { schema_exists } => {
             if !schema_exists {
                 create_schema(&mut tx, schema).await?;
             }
@@ -177,9 +177,9 @@ pub(super) struct FoundVersion {
 
 pub(super) async fn found(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<FoundVersion> {
     Ok(match find(&mut *tx, schema).await? {
-        Found::Ours { .. } => FoundVersion { version: version(tx).await?, old_layout: false },
-        Found::Old(old) => FoundVersion { version: old.version, old_layout: true },
-        Found::Nothing { .. } => FoundVersion { version: 0, old_layout: false },
+        SchemaState::Ours { .. } => FoundVersion { version: version(tx).await?, old_layout: false },
+        SchemaState::Old(old) => FoundVersion { version: old.version, old_layout: true },
+        SchemaState::Nothing { .. } => FoundVersion { version: 0, old_layout: false },
     })
 }
 
@@ -191,7 +191,7 @@ async fn version(tx: Conn<'_, '_>) -> StoreResult<u32> {
 
 /// Looks for the schema. Asked before anything is created, so that a role without the right to create can still start.
 /// Objects of others in a schema of this name are refused.
-async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
+async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<SchemaState> {
     let look = look(&mut *tx, schema).await?;
     let Look { schema_exists, columns, relations } = &look;
     let old = OldLayout::find(&mut *tx).await?;
@@ -200,12 +200,12 @@ async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
             return Err(two_layouts(schema, &old));
         }
         let is_missing = |table: &&str| !relations.iter().any(|found| found == table);
-        return Ok(Found::Ours { missing: FIRST_TABLES.into_iter().find(is_missing) });
+        return Ok(SchemaState::Ours { missing: FIRST_TABLES.into_iter().find(is_missing) });
     }
     if let Some(old) = old {
         let is_in_place = old.schema == schema.name();
         if is_in_place || (columns.is_empty() && relations.is_empty()) {
-            return Ok(Found::Old(old));
+            return Ok(SchemaState::Old(old));
         }
     }
     let foreign = if columns.is_empty() { relations.first().map(String::as_str) } else { Some("migrations") };
@@ -216,7 +216,7 @@ async fn find(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Found> {
             Err(StoreError::Unavailable { what, reason, maybe_done: false, source: None })
         }
         Some(foreign) => Err(clash(schema, foreign)),
-        None => Ok(Found::Nothing { schema_exists: *schema_exists }),
+        None => Ok(SchemaState::Nothing { schema_exists: *schema_exists }),
     }
 }
 

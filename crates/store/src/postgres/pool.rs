@@ -75,13 +75,13 @@ struct Made {
 /// A connection in use.
 pub(super) struct PooledConnection {
     /// There until it is given back.
-    held: Option<Held>,
+    held: Option<AcquiredConnection>,
     /// Whether a transaction was begun and has not ended.
     open: bool,
     pool: Arc<PoolInner>,
 }
 
-struct Held {
+struct AcquiredConnection {
     connection: PgConnection,
     made: Made,
     permit: OwnedSemaphorePermit,
@@ -118,13 +118,13 @@ impl Connections {
 }
 
 impl PoolInner {
-    async fn acquire(&self) -> sqlx::Result<Held> {
+    async fn acquire(&self) -> sqlx::Result<AcquiredConnection> {
         let permit = Arc::clone(&self.permits).acquire_owned().await.map_err(|_| sqlx::Error::PoolClosed)?;
         loop {
             while let Some(mut idle) = self.pop() {
                 let is_current = idle.made.generation == self.hosts.generation();
                 if is_current && idle.made.at.elapsed() < MAX_AGE && idle.is_usable().await {
-                    return Ok(Held { connection: idle.connection, made: idle.made, permit });
+                    return Ok(AcquiredConnection { connection: idle.connection, made: idle.made, permit });
                 }
             }
             // Before it connects: a server that is left meanwhile may be the one that was reached.
@@ -133,7 +133,7 @@ impl PoolInner {
                 Some(connection) => connection?,
                 None => continue,
             };
-            return Ok(Held { connection, made: Made { at: Instant::now(), generation }, permit });
+            return Ok(AcquiredConnection { connection, made: Made { at: Instant::now(), generation }, permit });
         }
     }
 
@@ -155,8 +155,8 @@ impl PoolInner {
     }
 
     /// Makes a connection idle that can be used again, and closes those that were idle for too long.
-    fn release(&self, held: Held) {
-        let Held { connection, made, permit } = held;
+    fn release(&self, held: AcquiredConnection) {
+        let AcquiredConnection { connection, made, permit } = held;
         let unneeded = self.unneeded();
         if made.generation == self.hosts.generation() {
             self.idle().push(IdleConnection { connection, made, since: Instant::now() });
@@ -238,9 +238,9 @@ impl Drop for PooledConnection {
     }
 }
 
-impl Held {
+impl AcquiredConnection {
     /// Waits until the server has done what was asked for, and rolls back. What does not answer is given up.
-    async fn recover(mut self, open: bool) -> Option<Held> {
+    async fn recover(mut self, open: bool) -> Option<AcquiredConnection> {
         let asked = async {
             if open { self.connection.execute("rollback").await.map(drop) } else { self.connection.ping().await }
         };

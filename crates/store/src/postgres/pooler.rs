@@ -52,14 +52,14 @@ pub(super) enum News {
 /// A transaction, and how its statements are sent.
 #[derive(Debug)]
 pub(super) struct Session<'t> {
-    work: Work<'t>,
+    connection: SessionConnection<'t>,
     unnamed: bool,
     budget: Budget,
     schema: Arc<Schema>,
 }
 
 #[derive(Debug)]
-enum Work<'t> {
+enum SessionConnection<'t> {
     Own(PooledConnection),
     Given(GivenConnection),
     /// A part of the caller's transaction.
@@ -108,19 +108,19 @@ impl Pool {
     pub(super) async fn begin_within(&self, limit: Duration) -> sqlx::Result<Session<'static>> {
         let budget = Budget::new(limit);
         let begin = self.begin.clone();
-        let work = match &self.connections {
+        let connection = match &self.connections {
             Source::Own(connections) => {
                 let mut connection = budget.spend(Stage::Connecting, connections.acquire()).await?;
                 budget.spend(Stage::Sent, connection.begin(begin)).await?;
-                Work::Own(connection)
+                SessionConnection::Own(connection)
             }
             Source::Given(connections) => {
                 let mut connection = budget.spend(Stage::Connecting, connections.acquire()).await?;
                 budget.spend(Stage::Sent, connection.begin(begin)).await?;
-                Work::Given(connection)
+                SessionConnection::Given(connection)
             }
         };
-        Ok(Session { work, unnamed: self.behind_pooler, budget, schema: Arc::clone(&self.schema) })
+        Ok(Session { connection, unnamed: self.behind_pooler, budget, schema: Arc::clone(&self.schema) })
     }
 
     /// For one statement, which is its own transaction where it can be.
@@ -132,7 +132,7 @@ impl Pool {
         let budget = Budget::new(self.limit);
         let connection = budget.spend(Stage::Connecting, connections.acquire()).await?;
         let schema = Arc::clone(&self.schema);
-        Ok(Session { work: Work::Own(connection), unnamed: false, budget, schema })
+        Ok(Session { connection: SessionConnection::Own(connection), unnamed: false, budget, schema })
     }
 }
 
@@ -151,7 +151,7 @@ impl<'t> Session<'t> {
         budget.spend(Stage::Sent, connection.execute("select 1")).await?;
         let part = Part::savepoint(connection).await?;
         let schema = Arc::clone(&pool.schema);
-        Ok(Session { work: Work::Inside(part), unnamed: pool.behind_pooler, budget, schema })
+        Ok(Session { connection: SessionConnection::Inside(part), unnamed: pool.behind_pooler, budget, schema })
     }
 
     /// Commits, and notifies every instance: in one message, because locks are held meanwhile.
@@ -162,10 +162,10 @@ impl<'t> Session<'t> {
             News::Changes => Some(self.schema.changes()),
         };
         let how = notify.map_or("commit".into_sql_str(), |[_, with_commit]| with_commit.clone());
-        match self.work {
-            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
-            Work::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
-            Work::Inside(mut part) => {
+        match self.connection {
+            SessionConnection::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
+            SessionConnection::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
+            SessionConnection::Inside(mut part) => {
                 let done = async {
                     if let Some([notify, _]) = notify {
                         part.execute(notify.clone()).await?;
@@ -180,27 +180,27 @@ impl<'t> Session<'t> {
     /// Rolls back at once. What takes too long is closed in the background.
     pub(super) async fn rollback(self) -> sqlx::Result<()> {
         let how = "rollback".into_sql_str();
-        match self.work {
-            Work::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
-            Work::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
-            Work::Inside(part) => self.budget.spend(Stage::Sent, part.rollback()).await,
+        match self.connection {
+            SessionConnection::Own(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
+            SessionConnection::Given(connection) => self.budget.spend(Stage::Sent, connection.end(how)).await,
+            SessionConnection::Inside(part) => self.budget.spend(Stage::Sent, part.rollback()).await,
         }
     }
 
     /// Marks the connection after an error that affects it, and recognizes a statement that was canceled by its time
     /// budget.
     fn judge(&self, error: sqlx::Error) -> sqlx::Error {
-        if let Work::Own(connection) = &self.work {
+        if let SessionConnection::Own(connection) = &self.connection {
             connection.note(&error);
         }
         if code(&error).as_deref() == Some("57014") { self.budget.canceled() } else { error }
     }
 
     fn connection(&mut self) -> &mut PgConnection {
-        match &mut self.work {
-            Work::Own(connection) => connection.connection(),
-            Work::Given(connection) => connection.connection(),
-            Work::Inside(part) => part,
+        match &mut self.connection {
+            SessionConnection::Own(connection) => connection.connection(),
+            SessionConnection::Given(connection) => connection.connection(),
+            SessionConnection::Inside(part) => part,
         }
     }
 }

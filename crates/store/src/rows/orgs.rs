@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use everbell_core::org::{
-    self, JobLifecycle, Moved, Org, OrgFacts, OrgSettings, OrgTimer, OrgWrite, Override, Written,
+    self, JobLifecycle, TimezoneChange, Org, OrgFacts, OrgSettings, OrgTimer, OrgWrite, Override, Written,
 };
 use everbell_core::store::{AuditEntry, Cursor, JobOrg, OrgCounts, OrgJob, OrgWritten, Page, StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, JobKey, JobStatus, Json, OrgId, Timer};
@@ -102,7 +102,7 @@ by_name!(OrgSettingsColumns { timezone, enabled, deleted, changed_at, moved_from
 
 impl OrgSettingsColumns {
     pub(crate) fn read(self) -> OrgSettings {
-        let moved = self.moved_from.zip(self.moved_at).map(|(from, at)| Moved { from, at: at.into() });
+        let moved = self.moved_from.zip(self.moved_at).map(|(from, at)| TimezoneChange { from, at: at.into() });
         OrgSettings {
             timezone: self.timezone,
             enabled: self.enabled,

@@ -18,7 +18,7 @@ use tokio::sync::{Mutex, Notify};
 use super::awaited_commits::AwaitedCommits;
 use super::fault_injection::Faults;
 use super::files::Files;
-use super::transaction::{Held, Line, Statement};
+use super::transaction::{SqliteLine, Line, Statement};
 use super::{SqliteStore, errors, marker, migrate, moved};
 use crate::micros::Micros;
 use crate::rows::Definitions;
@@ -119,7 +119,7 @@ impl SqliteStore {
 
     /// Turning on the write-ahead log needs the file alone and does not wait for it, so this tries again.
     async fn connect(&self) -> StoreResult<SqliteConnection> {
-        let what = format!("opening {}", self.shown());
+        let what = format!("opening {}", self.display_name());
         let pause = Duration::from_millis(20);
         let mut waited = Duration::ZERO;
         loop {
@@ -134,25 +134,25 @@ impl SqliteStore {
         }
     }
 
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn display_name(&self) -> String {
         self.path.as_ref().map_or("a database in memory".to_owned(), |path| path.display().to_string())
     }
 
     /// The right to write, until it is dropped. `what` is said when something goes wrong.
-    pub(super) async fn writer(&self, what: impl Into<String>) -> StoreResult<Held<'_>> {
+    pub(super) async fn writer(&self, what: impl Into<String>) -> StoreResult<SqliteLine<'_>> {
         let mut writer = self.writer.lock().await;
         self.check_files()?;
         self.connected(&mut writer).await?;
-        Ok(Held::new(self, Line::Writer(writer), what.into()))
+        Ok(SqliteLine::new(self, Line::Writer(writer), what.into()))
     }
 
     /// A connection to read with, until it is dropped.
-    pub(super) async fn reader(&self, what: impl Into<String>) -> StoreResult<Held<'_>> {
+    pub(super) async fn reader(&self, what: impl Into<String>) -> StoreResult<SqliteLine<'_>> {
         let what = what.into();
         let Some(pool) = &self.readers else { return self.writer(what).await };
         self.check_files()?;
         let line = pool.acquire().await.map_err(|error| errors::from_sqlx(&what, error))?;
-        Ok(Held::new(self, Line::Reader(line), what))
+        Ok(SqliteLine::new(self, Line::Reader(line), what))
     }
 
     /// Fails unless the files of the database are in place.

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::{connect, errors, moved, upkeep};
 use crate::copy::tables::{Column, Table};
 use crate::copy::value::{Kind, Row, Value};
-use crate::copy::{Access, Limit, Moved};
+use crate::copy::{Access, Limit, MovedMark};
 use crate::micros::Micros;
 
 /// How long a copy waits for others to close the file; this process may just have closed it itself.
@@ -87,11 +87,11 @@ impl SqliteSide {
         Ok(connect::clock())
     }
 
-    pub(crate) async fn moved(&mut self) -> StoreResult<Option<Moved>> {
+    pub(crate) async fn moved(&mut self) -> StoreResult<Option<MovedMark>> {
         moved::read_mark(&mut self.connection).await
     }
 
-    pub(crate) async fn write_mark(&mut self, mark: &Moved) -> StoreResult<()> {
+    pub(crate) async fn write_mark(&mut self, mark: &MovedMark) -> StoreResult<()> {
         let sql = "insert into everbell_moves (id, state, moved_to, target, moved_at) values (1, 'begun', ?1, ?2, ?3) \
                    on conflict (id) do update set state = excluded.state, moved_to = excluded.moved_to, \
                    target = excluded.target, moved_at = excluded.moved_at";

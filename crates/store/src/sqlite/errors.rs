@@ -153,7 +153,7 @@ mod tests {
         connection
     }
 
-    async fn said(setup: &'static str, sql: &'static str) -> (StoreError, StoreError) {
+    async fn errors_of(setup: &'static str, sql: &'static str) -> (StoreError, StoreError) {
         let mut connection = in_memory(setup).await;
         let mut failed = async || sqlx::raw_sql(sql).execute(&mut connection).await.unwrap_err();
         (from_sqlx("ringing", failed().await), commit("ringing", failed().await))
@@ -162,7 +162,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_is_said_and_a_commit_may_have_happened() {
         let setup = "create table bells (sound blob); pragma max_page_count = 10";
-        let (statement, committed) = said(setup, "insert into bells values (zeroblob(1000000))").await;
+        let (statement, committed) = errors_of(setup, "insert into bells values (zeroblob(1000000))").await;
         assert_eq!(
             statement.to_string(),
             "the disk of the database is full: ringing: database or disk is full; make room on the disk"
@@ -173,7 +173,7 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_written_says_why() {
         let setup = "create table bells (sound text); pragma query_only = on";
-        let (error, _) = said(setup, "insert into bells values ('ding')").await;
+        let (error, _) = errors_of(setup, "insert into bells values ('ding')").await;
         let text = error.to_string();
         assert!(error.is_transient() && text.contains("readonly") && text.contains("owner and rights"), "{text}");
     }
@@ -181,11 +181,11 @@ mod tests {
     #[tokio::test]
     async fn constraints_are_conflicts_or_damage() {
         let setup = "create table everbell_jobs (job_key text unique check (job_key <> 'x')); insert into everbell_jobs values ('a')";
-        let (error, committed) = said(setup, "insert into everbell_jobs values ('a')").await;
+        let (error, committed) = errors_of(setup, "insert into everbell_jobs values ('a')").await;
         for error in [error, committed] {
             assert_eq!(error.to_string(), "conflict: ringing: a job of this key is living already");
         }
-        let (error, _) = said(setup, "insert into everbell_jobs values ('x')").await;
+        let (error, _) = errors_of(setup, "insert into everbell_jobs values ('x')").await;
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
     }
 

@@ -81,7 +81,7 @@ impl SqliteStore {
         let StoreError::Unavailable { what, reason, maybe_done, source } = error else { return error };
         let what = match reason {
             UnavailableReason::Schema => {
-                format!("{what}; is the connection to the database of this store, {}?", self.shown())
+                format!("{what}; is the connection to the database of this store, {}?", self.display_name())
             }
             UnavailableReason::Locked => format!("{what}; begin the transaction with `begin immediate`"),
             _ => what,

@@ -16,8 +16,8 @@ use crate::part::Part;
 /// A statement with its values.
 pub(super) type Statement = Query<'static, Sqlite, SqliteArguments>;
 
-/// A connection, and what it is wanted for.
-pub(super) struct Held<'a> {
+/// A connection and its purpose, for error messages.
+pub(super) struct SqliteLine<'a> {
     store: &'a SqliteStore,
     line: Line<'a>,
     what: String,
@@ -31,14 +31,14 @@ pub(super) enum Line<'a> {
     Reader(PoolConnection<Sqlite>),
 }
 
-impl<'a> Held<'a> {
-    pub(super) fn new(store: &'a SqliteStore, line: Line<'a>, what: String) -> Held<'a> {
-        Held { store, line, what, broken: AtomicBool::new(false) }
+impl<'a> SqliteLine<'a> {
+    pub(super) fn new(store: &'a SqliteStore, line: Line<'a>, what: String) -> SqliteLine<'a> {
+        SqliteLine { store, line, what, broken: AtomicBool::new(false) }
     }
 
     /// Begins. What is not committed is undone, also when the caller is gone.
     pub(super) async fn begin(&mut self) -> StoreResult<Tx<'_>> {
-        let Held { store, line, what, broken } = self;
+        let SqliteLine { store, line, what, broken } = self;
         let later = store.faults.before(what, Call::Statement, broken)?;
         let is_writer = matches!(line, Line::Writer(_));
         let begun = match line {
@@ -57,7 +57,7 @@ impl<'a> Held<'a> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for SqliteLine<'_> {
     /// Does not reuse a broken connection: the driver may believe that it is still in a transaction, which SQLite has
     /// ended by itself. A database in memory is its connection, so that one is always kept.
     fn drop(&mut self) {

@@ -45,7 +45,7 @@ const TOP: f64 = 20.0;
 
 /// The picture with its legend.
 pub(crate) fn calendar(input: &Calendar<'_>) -> String {
-    let days: Vec<&Day> = shown(input).collect();
+    let days: Vec<&Day> = days_in_window(input).collect();
     let all: Counts = days.iter().map(|day| day.runs).sum();
     let planned = days.iter().fold(0_u64, |sum, day| sum.saturating_add(day.planned));
     let summary = format!("{} to {}: {}, {} planned.", first(input), last(input), all.in_words(), grouped(planned));
@@ -91,7 +91,7 @@ fn last(input: &Calendar<'_>) -> Date {
     first(input).saturating_add((i64::from(input.weeks.max(1)) * 7 - 1).days())
 }
 
-fn shown<'a>(input: &'a Calendar<'_>) -> impl Iterator<Item = &'a Day> {
+fn days_in_window<'a>(input: &'a Calendar<'_>) -> impl Iterator<Item = &'a Day> {
     let (first, last) = (first(input), last(input));
     let mut days: Vec<&Day> = input.days.iter().filter(|day| (first..=last).contains(&day.date)).collect();
     days.sort_by_key(|day| day.date);
@@ -189,7 +189,7 @@ fn title(day: &Day) -> Option<String> {
 
 /// Renders the calendar as a table of the days that have runs.
 pub(crate) fn calendar_table(input: &Calendar<'_>) -> String {
-    let rows = shown(input).filter(|day| title(day).is_some()).map(|day| {
+    let rows = days_in_window(input).filter(|day| title(day).is_some()).map(|day| {
         let text = day.date.strftime("%a %Y-%m-%d").to_string();
         let first = match day.href.as_deref() {
             Some(href) => Cell::Link { text, href },

@@ -195,7 +195,7 @@ pub(crate) fn timeline(input: &Timeline<'_>) -> String {
     }
     let count = |what: What| -> u64 {
         let own = events.iter().flatten().filter(|event| event.what == what).map(|event| event.runs);
-        own.chain(band::shown(input, what).map(|band| band.slots)).sum()
+        own.chain(band::bands_in_window(input, what).map(|band| band.slots)).sum()
     };
     let [missed, paused, planned, frozen] = [What::Missed, What::Paused, What::Planned, What::Frozen].map(count);
     let lane = if input.load.is_empty() { 0.0 } else { lane::HEIGHT };

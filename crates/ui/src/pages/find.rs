@@ -54,12 +54,12 @@ const ACTIONS: [(&str, &str, &str); 3] = [
 struct FindPage {
     frame: Frame,
     q: String,
-    groups: Vec<(&'static str, Vec<Found>)>,
+    groups: Vec<(&'static str, Vec<SearchResult>)>,
 }
 
 /// One result.
 #[derive(Debug, PartialEq, Eq)]
-struct Found {
+struct SearchResult {
     name: String,
     note: String,
     href: String,
@@ -67,9 +67,9 @@ struct Found {
     opens_dialog: bool,
 }
 
-impl Found {
-    fn new(name: impl Into<String>, note: impl Into<String>, href: impl Into<String>) -> Found {
-        Found { name: name.into(), note: note.into(), href: href.into(), opens_dialog: false }
+impl SearchResult {
+    fn new(name: impl Into<String>, note: impl Into<String>, href: impl Into<String>) -> SearchResult {
+        SearchResult { name: name.into(), note: note.into(), href: href.into(), opens_dialog: false }
     }
 }
 
@@ -79,13 +79,13 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let (jobs, runs, orgs) = tokio::join!(jobs(&request, &text), runs(&request, &text), orgs(&request, &text));
     let jobs = jobs?;
     let actions = job_actions(&request, &text, &jobs);
-    let jobs = jobs.into_iter().map(|(key, note)| Found::new(&key, note, format!("/jobs/{}", url_part(&key))));
-    let plain = |(name, _, href): &(&'static str, &str, &'static str)| Found::new(*name, "", *href);
-    let mut pages: Vec<Found> = matching(&PAGES, &text).map(plain).collect();
+    let jobs = jobs.into_iter().map(|(key, note)| SearchResult::new(&key, note, format!("/jobs/{}", url_part(&key))));
+    let plain = |(name, _, href): &(&'static str, &str, &'static str)| SearchResult::new(*name, "", *href);
+    let mut pages: Vec<SearchResult> = matching(&PAGES, &text).map(plain).collect();
     if request.barred(Role::Operator).is_some() {
         pages.retain(|page| page.href != "/audit");
     }
-    let made: Vec<Found> =
+    let made: Vec<SearchResult> =
         if request.barred(Role::Admin).is_none() { matching(&ACTIONS, &text).map(plain).collect() } else { Vec::new() };
     let groups = [
         ("Jobs", jobs.collect()),
@@ -95,7 +95,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         ("Pages", pages),
     ];
     let page = FindPage {
-        groups: groups.into_iter().filter(|(_, found): &(_, Vec<Found>)| !found.is_empty()).collect(),
+        groups: groups.into_iter().filter(|(_, found): &(_, Vec<SearchResult>)| !found.is_empty()).collect(),
         frame: request.frame(Section::Find, "Search").await,
         q: text,
     };
@@ -150,35 +150,35 @@ async fn exact(request: &UiRequest, text: &str, found: &[JobRow]) -> Result<Opti
 }
 
 /// Actions on the first jobs that were found.
-fn job_actions(request: &UiRequest, text: &str, jobs: &[(String, String)]) -> Vec<Found> {
+fn job_actions(request: &UiRequest, text: &str, jobs: &[(String, String)]) -> Vec<SearchResult> {
     if text.is_empty() || request.barred(Role::Operator).is_some() {
         return Vec::new();
     }
     let of_job = |(key, note): &(String, String)| {
         let path = format!("/jobs/{}", url_part(key));
         let turn = if note.starts_with("paused") { ("Resume", "resume") } else { ("Pause", "pause") };
-        [("Run now:", "run-now"), turn].map(|(verb, action)| Found {
+        [("Run now:", "run-now"), turn].map(|(verb, action)| SearchResult {
             opens_dialog: true,
-            ..Found::new(format!("{verb} {key}"), "", format!("{path}/{action}"))
+            ..SearchResult::new(format!("{verb} {key}"), "", format!("{path}/{action}"))
         })
     };
     jobs.iter().take(MAX_ACTED_ON).flat_map(of_job).collect()
 }
 
 /// Runs whose id begins with the text.
-async fn runs(request: &UiRequest, text: &str) -> Result<Vec<Found>, Problem> {
+async fn runs(request: &UiRequest, text: &str) -> Result<Vec<SearchResult>, Problem> {
     if !request.may_read_runs() {
         return Ok(Vec::new());
     }
     let runs = find_by_prefix(&request.to_api_request(), text, MAX_RUNS).await?;
     let found = runs.iter().map(|run| {
         let name = run.job_key.as_ref().map_or_else(|| run.target.to_string(), ToString::to_string);
-        Found::new(run.id.to_string(), format!("{name} · {}", run_words(run.status).1), format!("/runs/{}", run.id))
+        SearchResult::new(run.id.to_string(), format!("{name} · {}", run_words(run.status).1), format!("/runs/{}", run.id))
     });
     Ok(found.collect())
 }
 
-async fn orgs(request: &UiRequest, text: &str) -> Result<Vec<Found>, Problem> {
+async fn orgs(request: &UiRequest, text: &str) -> Result<Vec<SearchResult>, Problem> {
     if text.is_empty() {
         return Ok(Vec::new());
     }
@@ -187,7 +187,7 @@ async fn orgs(request: &UiRequest, text: &str) -> Result<Vec<Found>, Problem> {
     let found = page.items.iter().map(|org| {
         let id = org.id.to_string();
         let href = format!("/orgs/{}", url_part(&id));
-        Found::new(id, org.place.timezone.clone(), href)
+        SearchResult::new(id, org.place.timezone.clone(), href)
     });
     Ok(found.collect())
 }

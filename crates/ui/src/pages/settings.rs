@@ -95,10 +95,10 @@ impl Line {
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
-    shown(&request, None, None).await
+    render(&request, None, None).await
 }
 
-async fn shown(
+async fn render(
     request: &UiRequest,
     made: Option<(String, String)>,
     problem: Option<&Problem>,
@@ -175,7 +175,7 @@ pub(crate) async fn create_token(request: UiRequest) -> Result<UiResponse, Probl
     let body =
         CreateToken { name: request.sent("name"), role: request.sent("role"), expires_at: request.sent("expiresAt") };
     match request.perform::<wire::NewToken>(Method::POST, "/tokens", &[], &body).await {
-        Ok(made) => shown(&request, Some((made.about.name, made.token)), None).await,
-        Err(problem) => shown(&request, None, Some(&problem)).await,
+        Ok(made) => render(&request, Some((made.about.name, made.token)), None).await,
+        Err(problem) => render(&request, None, Some(&problem)).await,
     }
 }

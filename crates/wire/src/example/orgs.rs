@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{ACTOR, CREATED_AT, Example, NOW, ORG_JOB_ID, ORG_UPDATE_ID, at, raw};
-use crate::org_job::{OrgUpdateWork, Standing};
+use crate::org_job::{OrgUpdateWork, OrgJobState};
 use crate::what_if::Verdict;
 use crate::{
     Fire, Imported, JobOrgs, JobWhatIf, Org, OrgJob, OrgOverride, OrgUpdate, OrgUpdateStarted, Override, WhatIf,
@@ -68,7 +68,7 @@ impl Example for OrgJob {
             job_key: "briefing".to_owned(),
             job_version: 1,
             target: "send-briefing".to_owned(),
-            standing: Standing::Eligible,
+            standing: OrgJobState::Eligible,
             why: None,
             cron_expression: Some("30 9 * * *".to_owned()),
             schedule_text: "Every day at 09:30".to_owned(),

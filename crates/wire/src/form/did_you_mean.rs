@@ -30,7 +30,7 @@ pub fn format_suggestions<'a>(typed: &str, known: impl IntoIterator<Item = &'a s
     let all: Vec<&str> = known.into_iter().collect();
     let names: Vec<String> = nearest(typed, all.iter().copied(), MAX_SUGGESTIONS)
         .into_iter()
-        .map(|name| format!("`{}`", crate::time_input::shown(name)))
+        .map(|name| format!("`{}`", crate::time_input::excerpt(name)))
         .collect();
     let more = all.len() - names.len();
     if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }

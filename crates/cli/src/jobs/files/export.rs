@@ -14,7 +14,7 @@ use crate::error::warn;
 use crate::online::Format;
 use crate::output::{Mark, Output, counted, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
-use everbell_wire::job_body::{body, shown};
+use everbell_wire::job_body::{body, read_definition};
 use everbell_wire::job_toml::block;
 
 /// The most jobs of one file.
@@ -70,7 +70,7 @@ pub(super) fn run(args: &ExportArgs, now: Timestamp, output: &mut Output) -> Res
     }
     let (mut blocks, mut bodies, mut states, mut exit) = (Vec::new(), Vec::new(), Vec::new(), Exit::Success);
     for WithJson { document: job, json } in &jobs {
-        match shown(json, now).and_then(|definition| Ok((block(&definition, now)?, body(&definition)))) {
+        match read_definition(json, now).and_then(|definition| Ok((block(&definition, now)?, body(&definition)))) {
             Ok((block, body)) => {
                 blocks.push(block);
                 bodies.push(body);

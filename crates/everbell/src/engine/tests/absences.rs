@@ -29,7 +29,7 @@ async fn the_next_instance_writes_down_for_how_long_nobody_scheduled() {
     assert_eq!(absences(&lab).await, [pair("01:00:00", "05:30:00")]);
     next.planner.step().await.unwrap();
     let absence = lab.store.absences(None, None, 1).await.unwrap()[0];
-    let range = AbsenceGroup::of(vec![absence])[0].ranges[0];
+    let range = AbsenceGroup::from_absences(vec![absence])[0].ranges[0];
     let outage = Outage::new(absence, &lab.store.late_slots(&range).await.unwrap());
     assert_eq!((outage.slots(), outage.count(LateOutcome::Coalesced), outage.caught_up()), (4, 3, 1));
     lab.set("05:30:05");

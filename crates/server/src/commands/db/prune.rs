@@ -48,7 +48,7 @@ pub(super) async fn run(args: &PruneArgs, url: &Secret, output: &mut Output) -> 
         return report(args, before, &old, output);
     }
     let what =
-        format!("Delete {} from before {} in {}?", in_words(&old), shown(before), without_password(url.reveal()));
+        format!("Delete {} from before {} in {}?", in_words(&old), utc_text(before), without_password(url.reveal()));
     agreed(&what, args.yes)?;
     let pruned = prune(&*store, before, now, &old).await.map_err(failed)?;
     let reason = format!("older than {}: {}", args.older_than, in_words(&pruned));
@@ -91,10 +91,10 @@ fn report(args: &PruneArgs, before: Timestamp, pruned: &Pruned, output: &mut Out
             inbox_requests: pruned.inbox,
         })?;
     } else if total(pruned) == 0 {
-        output.line(&format!("nothing is older than {}", shown(before)))?;
+        output.line(&format!("nothing is older than {}", utc_text(before)))?;
     } else {
         let verb = if args.dry_run { "would delete" } else { "deleted" };
-        output.line(&format!("{verb} {} from before {}", in_words(pruned), shown(before)))?;
+        output.line(&format!("{verb} {} from before {}", in_words(pruned), utc_text(before)))?;
     }
     Ok(Exit::Success)
 }
@@ -128,7 +128,7 @@ fn in_words(pruned: &Pruned) -> String {
     format!("{} and {last}", parts.join(", "))
 }
 
-fn shown(at: Timestamp) -> String {
+fn utc_text(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 

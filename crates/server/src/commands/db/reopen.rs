@@ -1,6 +1,6 @@
 //! `everbell db reopen`.
 
-use everbell::copy::{Moved, reopen};
+use everbell::copy::{MovedMark, reopen};
 use everbell_core::store::AuditEntry;
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ pub(super) async fn run(args: &DbArgs, url: &Secret, output: &mut Output) -> Res
     Ok(Exit::Success)
 }
 
-async fn note_in_trail(url: &Secret, moved: &Moved) -> Result<(), CliError> {
+async fn note_in_trail(url: &Secret, moved: &MovedMark) -> Result<(), CliError> {
     let store = everbell::connect(url.reveal()).await.map_err(failed)?;
     let now = store.now().await.map_err(failed)?;
     let entry = AuditEntry {

@@ -130,7 +130,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn shown(from: &str, to: &str, zone: &str, most: i64) -> String {
+    fn labels(from: &str, to: &str, zone: &str, most: i64) -> String {
         let ticks = times(at(from), at(to), &Zone::get(zone).unwrap(), most);
         assert!(ticks.is_sorted_by(|one, other| one.at < other.at), "{ticks:?}");
         ticks.iter().map(|tick| tick.label.as_str()).collect::<Vec<_>>().join(" | ")
@@ -138,44 +138,44 @@ mod tests {
 
     #[test]
     fn ticks_are_round_on_the_local_clock() {
-        let day = shown("2026-11-15T00:10:00Z", "2026-11-16T00:10:00Z", "Europe/Paris", 8);
+        let day = labels("2026-11-15T00:10:00Z", "2026-11-16T00:10:00Z", "Europe/Paris", 8);
         assert_eq!(day, "03:00 | 06:00 | 09:00 | 12:00 | 15:00 | 18:00 | 21:00 | 16 Nov");
-        let hour = shown("2026-11-15T08:00:00Z", "2026-11-15T09:00:00Z", "Asia/Kathmandu", 6);
+        let hour = labels("2026-11-15T08:00:00Z", "2026-11-15T09:00:00Z", "Asia/Kathmandu", 6);
         assert_eq!(hour, "13:50 | 14:00 | 14:10 | 14:20 | 14:30 | 14:40");
-        let week = shown("2026-11-09T00:00:00Z", "2026-11-16T00:00:00Z", "UTC", 8);
+        let week = labels("2026-11-09T00:00:00Z", "2026-11-16T00:00:00Z", "UTC", 8);
         assert_eq!(week, "9 Nov | 10 Nov | 11 Nov | 12 Nov | 13 Nov | 14 Nov | 15 Nov | 16 Nov");
-        let month = shown("2026-10-15T00:00:00Z", "2026-11-15T00:00:00Z", "UTC", 8);
+        let month = labels("2026-10-15T00:00:00Z", "2026-11-15T00:00:00Z", "UTC", 8);
         assert_eq!(month, "19 Oct | 26 Oct | 2 Nov | 9 Nov");
-        let half_a_year = shown("2026-08-15T00:00:00Z", "2027-02-15T00:00:00Z", "UTC", 8);
+        let half_a_year = labels("2026-08-15T00:00:00Z", "2027-02-15T00:00:00Z", "UTC", 8);
         assert_eq!(half_a_year, "Sep | Oct | Nov | Dec | 2027 | Feb");
-        let decades = shown("1990-01-01T00:00:00Z", "2030-01-01T00:00:00Z", "UTC", 8);
+        let decades = labels("1990-01-01T00:00:00Z", "2030-01-01T00:00:00Z", "UTC", 8);
         assert!(decades.split(" | ").count() <= 9, "{decades}");
     }
 
     #[test]
     fn a_gap_has_no_tick_and_a_fold_has_two() {
-        let spring = shown("2027-03-28T00:00:00Z", "2027-03-28T04:00:00Z", "Europe/Paris", 8);
+        let spring = labels("2027-03-28T00:00:00Z", "2027-03-28T04:00:00Z", "Europe/Paris", 8);
         assert_eq!(spring, "01:00 | 01:30 | 03:00 | 03:30 | 04:00 | 04:30 | 05:00 | 05:30 | 06:00");
-        let autumn = shown("2027-10-31T00:00:00Z", "2027-10-31T03:00:00Z", "Europe/Paris", 4);
+        let autumn = labels("2027-10-31T00:00:00Z", "2027-10-31T03:00:00Z", "Europe/Paris", 4);
         assert_eq!(autumn, "02:00 +02 | 02:00 +01 | 03:00 | 04:00");
-        let half_back = shown("2027-04-03T14:00:00Z", "2027-04-03T15:30:00Z", "Australia/Lord_Howe", 6);
+        let half_back = labels("2027-04-03T14:00:00Z", "2027-04-03T15:30:00Z", "Australia/Lord_Howe", 6);
         assert_eq!(half_back, "01:00 | 01:15 | 01:30 +11 | 01:45 +11 | 01:30 +10:30 | 01:45 +10:30 | 02:00");
-        let half_an_hour = shown("2027-10-02T14:30:00Z", "2027-10-02T17:30:00Z", "Australia/Lord_Howe", 3);
+        let half_an_hour = labels("2027-10-02T14:30:00Z", "2027-10-02T17:30:00Z", "Australia/Lord_Howe", 3);
         assert_eq!(half_an_hour, "01:00 | 03:00 | 04:00");
     }
 
     #[test]
     fn a_day_without_midnight_begins_later() {
-        let cairo = shown("2027-04-29T18:00:00Z", "2027-04-30T06:00:00Z", "Africa/Cairo", 6);
+        let cairo = labels("2027-04-29T18:00:00Z", "2027-04-30T06:00:00Z", "Africa/Cairo", 6);
         assert_eq!(cairo, "20:00 | 22:00 | 30 Apr | 04:00 | 06:00 | 08:00");
-        let days = shown("2027-04-28T00:00:00Z", "2027-05-02T00:00:00Z", "Africa/Cairo", 6);
+        let days = labels("2027-04-28T00:00:00Z", "2027-05-02T00:00:00Z", "Africa/Cairo", 6);
         assert_eq!(days, "29 Apr | 30 Apr | 1 May | 2 May");
     }
 
     #[test]
     fn a_window_may_be_empty_or_turned_around() {
-        assert_eq!(shown("2026-11-15T00:00:00Z", "2026-11-15T00:00:00Z", "UTC", 8), "15 Nov");
-        assert_eq!(shown("2026-11-15T00:00:01Z", "2026-11-15T00:00:01Z", "UTC", 0), "");
-        assert_eq!(shown("2026-11-15T00:00:00Z", "2026-11-14T00:00:00Z", "UTC", 8), "");
+        assert_eq!(labels("2026-11-15T00:00:00Z", "2026-11-15T00:00:00Z", "UTC", 8), "15 Nov");
+        assert_eq!(labels("2026-11-15T00:00:01Z", "2026-11-15T00:00:01Z", "UTC", 0), "");
+        assert_eq!(labels("2026-11-15T00:00:00Z", "2026-11-14T00:00:00Z", "UTC", 8), "");
     }
 }

@@ -14,7 +14,7 @@ const LETTER: f64 = 5.2;
 const MIN_WIDTH: f64 = 3.0;
 
 /// The bands of this kind that touch the window.
-pub(super) fn shown<'a>(input: &'a Timeline<'_>, what: What) -> impl Iterator<Item = &'a Band> {
+pub(super) fn bands_in_window<'a>(input: &'a Timeline<'_>, what: What) -> impl Iterator<Item = &'a Band> {
     input.rows.iter().flat_map(move |row| of_row(input, row)).filter(move |band| band.what == what)
 }
 

@@ -9,15 +9,15 @@ const MIN_WIDTH: f64 = 2.0;
 const GAP: f64 = 20.0;
 
 /// The gaps and outages that touch the window.
-fn shown<'a>(input: &'a Timeline<'_>, all: &'a [Hatch]) -> impl Iterator<Item = &'a Hatch> {
+fn hatches_in_window<'a>(input: &'a Timeline<'_>, all: &'a [Hatch]) -> impl Iterator<Item = &'a Hatch> {
     all.iter().filter(|hatch| hatch.from <= input.to && hatch.until >= input.from)
 }
 
 /// Writes the pattern, if it is needed.
 pub(super) fn define(markup: &mut Markup, input: &Timeline<'_>) {
-    let mut gaps = input.rows.iter().flat_map(|row| shown(input, &row.gaps));
-    let is_unused = gaps.next().is_none() && shown(input, input.outages).next().is_none();
-    if is_unused && band::shown(input, What::Frozen).next().is_none() {
+    let mut gaps = input.rows.iter().flat_map(|row| hatches_in_window(input, &row.gaps));
+    let is_unused = gaps.next().is_none() && hatches_in_window(input, input.outages).next().is_none();
+    if is_unused && band::bands_in_window(input, What::Frozen).next().is_none() {
         return;
     }
     markup.element("defs").inside(|markup| {
@@ -40,12 +40,12 @@ fn name(input: &Timeline<'_>) -> String {
 
 /// Draws outages behind all rows, and gaps behind the marks of their row.
 pub(super) fn draw(markup: &mut Markup, input: &Timeline<'_>) {
-    for outage in shown(input, input.outages) {
+    for outage in hatches_in_window(input, input.outages) {
         rect(markup, input, outage, (HEAD, input.floor() - HEAD), "c-outage");
     }
     for (index, row) in input.rows.iter().enumerate() {
         let top = HEAD + real(index as i64) * ROW + (ROW - GAP) / 2.0;
-        for gap in shown(input, &row.gaps) {
+        for gap in hatches_in_window(input, &row.gaps) {
             rect(markup, input, gap, (top, GAP), "c-gap");
         }
     }
@@ -62,5 +62,5 @@ fn rect(markup: &mut Markup, input: &Timeline<'_>, hatch: &Hatch, (top, height):
 
 /// The outages, for those who do not see the picture.
 pub(super) fn in_words(input: &Timeline<'_>) -> String {
-    shown(input, input.outages).flat_map(|outage| [" ", outage.title.as_str()]).collect()
+    hatches_in_window(input, input.outages).flat_map(|outage| [" ", outage.title.as_str()]).collect()
 }

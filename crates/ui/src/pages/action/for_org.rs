@@ -9,7 +9,7 @@ use super::{Refusal, Subject};
 use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::problem::Problem;
-use everbell_http::request::shown;
+use everbell_http::request::excerpt;
 use everbell_wire::form::{Field, Kind, TEXT, optional};
 
 pub(crate) const QUERY: &[Field] = &[
@@ -77,7 +77,7 @@ async fn ask(request: &UiRequest, subject: Subject, action: OrgAction, typed: St
     let (refusal, status) = if typed.is_empty() {
         (Refusal::default(), StatusCode::OK)
     } else {
-        let text = format!("There is no org `{}`.", shown(&typed));
+        let text = format!("There is no org `{}`.", excerpt(&typed));
         (Refusal::at_field("orgId", text), StatusCode::NOT_FOUND)
     };
     let page = AskPage {

@@ -12,7 +12,7 @@ use crate::markup::url_part;
 use crate::pages::orgs::called;
 use crate::request::UiRequest;
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::request::shown;
+use everbell_http::request::excerpt;
 use everbell_wire::time_input::{Refusal, TimeReader};
 
 /// The job that an action applies to.
@@ -47,11 +47,11 @@ impl Subject {
         let key = request.part("key");
         let mut row = request.jobs().get(key).await.map_err(|error| match error {
             everbell::StoreError::Invalid(_) => {
-                Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)))
+                Problem::new(Kind::NotFound, format!("There is no job `{}`.", excerpt(key)))
             }
             // The cause is in the data, not in the server: the page says what to repair.
             everbell::StoreError::Corrupt { what } => {
-                let detail = format!("Job `{}` is stored, but cannot be read: {what}.", shown(key));
+                let detail = format!("Job `{}` is stored, but cannot be read: {what}.", excerpt(key));
                 Problem::new(Kind::Conflict, format!("{detail} Repair its row in the database or restore a backup."))
             }
             other => other.into(),

@@ -130,7 +130,7 @@ impl About {
 
 /// Where a job is declared: `in code by billing`.
 pub(crate) fn declared(job: &everbell_core::Job) -> Option<String> {
-    match (job.definition.source, wire::JobDeclaration::of(job)) {
+    match (job.definition.source, wire::JobDeclaration::from_job(job)) {
         (Source::Api, _) => None,
         (_, Some(declaration)) => Some(declaration.place()),
         (Source::Config, None) => Some("in the configuration file of a server".to_owned()),

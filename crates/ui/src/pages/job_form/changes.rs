@@ -73,7 +73,7 @@ fn differing(at: &str, before: &Value, after: &Value, shown: &mut Vec<Change>) -
     all.dedup();
     let mut patch = Map::new();
     for name in all {
-        let (from, to) = (said(before.get(&name)), said(after.get(&name)));
+        let (from, to) = (non_empty(before.get(&name)), non_empty(after.get(&name)));
         if from == to {
             continue;
         }
@@ -90,7 +90,7 @@ fn differing(at: &str, before: &Value, after: &Value, shown: &mut Vec<Change>) -
     patch
 }
 
-fn said(value: Option<&Value>) -> Option<&Value> {
+fn non_empty(value: Option<&Value>) -> Option<&Value> {
     let is_empty = |value: &Value| value.is_null() || *value == json!("") || *value == json!({}) || *value == json!([]);
     value.filter(|value| !is_empty(value))
 }

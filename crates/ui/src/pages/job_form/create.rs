@@ -11,7 +11,7 @@ use super::{expect_admin, preview};
 use crate::markup::url_part;
 use crate::request::{UiRequest, UiResponse};
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::request::shown;
+use everbell_http::request::excerpt;
 use everbell_wire as wire;
 use everbell_wire::form::{Field, TEXT, optional};
 
@@ -33,7 +33,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
 
 /// The form of a job like that one, under another name.
 async fn copied(request: &UiRequest, key: &str) -> Result<Draft, Problem> {
-    let missing = |_| Problem::new(Kind::NotFound, format!("There is no job `{}`.", shown(key)));
+    let missing = |_| Problem::new(Kind::NotFound, format!("There is no job `{}`.", excerpt(key)));
     let row = match request.jobs().get(key).await {
         Err(StoreError::Invalid(invalid)) => return Err(missing(invalid)),
         answer => answer?,

@@ -102,7 +102,7 @@ impl Draft {
     }
 
     /// Returns the trimmed text of a field, or `None` if it is empty.
-    pub(crate) fn said(&self, name: &str) -> Option<&str> {
+    pub(crate) fn filled(&self, name: &str) -> Option<&str> {
         Some(self.text(name).trim()).filter(|text| !text.is_empty())
     }
 

@@ -147,13 +147,13 @@ impl FormPage {
     fn is_special(&self) -> bool {
         POLICIES.iter().any(|policy| {
             let name = policy.field_name();
-            self.refusal.at(&name).is_some() || self.draft.said(&name).is_some_and(|said| said != policy.usual)
+            self.refusal.at(&name).is_some() || self.draft.filled(&name).is_some_and(|said| said != policy.usual)
         })
     }
 
     /// Whether it is bounded, or its bounds are wrong.
     fn is_bounded(&self) -> bool {
-        ["startAt", "endAt"].iter().any(|name| self.draft.said(name).is_some() || self.refusal.at(name).is_some())
+        ["startAt", "endAt"].iter().any(|name| self.draft.filled(name).is_some() || self.refusal.at(name).is_some())
     }
 }
 

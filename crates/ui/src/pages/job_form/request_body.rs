@@ -25,14 +25,14 @@ impl RequestBody {
     pub(crate) fn new(draft: &Draft) -> RequestBody {
         let mut all = RequestBody { body: JobBody::default(), faults: Vec::new(), line: None };
         for name in ["jobKey", "timezone", "description", "startAt", "endAt"] {
-            if let Some(text) = draft.said(name) {
+            if let Some(text) = draft.filled(name) {
                 all.body.put(name, text);
             }
         }
         if draft.is("scope", "per_org") {
             all.body.put("scope", "per_org");
         }
-        if let Some(target) = draft.said("target").or_else(|| draft.said("anotherTarget")) {
+        if let Some(target) = draft.filled("target").or_else(|| draft.filled("anotherTarget")) {
             all.body.put("target", target);
         }
         all.payload(draft);
@@ -61,7 +61,7 @@ impl RequestBody {
     fn recurring(&mut self, draft: &Draft) {
         match draft.text("how") {
             "cron" => {
-                if let Some(text) = draft.said("cronExpression") {
+                if let Some(text) = draft.filled("cronExpression") {
                     self.body.put("cronExpression", text);
                 }
             }
@@ -75,7 +75,7 @@ impl RequestBody {
 
     /// A line of a crontab says when, and its command says the rest where the form is silent.
     fn crontab(&mut self, draft: &Draft) {
-        let zone = draft.said("timezone").and_then(|name| Zone::get(name).ok()).unwrap_or_else(Zone::utc);
+        let zone = draft.filled("timezone").and_then(|name| Zone::get(name).ok()).unwrap_or_else(Zone::utc);
         let line = crontab::read(draft.text("line"), &zone, false).into_iter().next();
         let entry = match line.map(|line| line.entry.ok_or(line.detail)) {
             Some(Ok(entry)) => entry,
@@ -88,7 +88,7 @@ impl RequestBody {
                 self.body.put(name, text.as_str());
             }
         }
-        if self.body.payload.is_none() && draft.said("payload").is_none() {
+        if self.body.payload.is_none() && draft.filled("payload").is_none() {
             self.body.payload = serde_json::value::to_raw_value(&entry.payload()).ok();
         }
         self.line = Some(entry);
@@ -97,9 +97,9 @@ impl RequestBody {
     /// A time on the wall; with its offset in the zone where it happens twice.
     fn once(&mut self, draft: &Draft) {
         self.body.put("scheduleType", "one_time");
-        let Some(time) = draft.said("runAt") else { return };
-        let zone = draft.said("timezone").unwrap_or("UTC");
-        let time = match draft.said("offset") {
+        let Some(time) = draft.filled("runAt") else { return };
+        let zone = draft.filled("timezone").unwrap_or("UTC");
+        let time = match draft.filled("offset") {
             Some(offset) => format!("{time}{offset}[{zone}]"),
             None => time.to_owned(),
         };
@@ -109,13 +109,13 @@ impl RequestBody {
     /// A job before this one.
     fn following(&mut self, draft: &Draft) {
         self.body.put("scheduleType", "after");
-        let Some(job) = draft.said("afterJob") else { return };
-        let on = draft.said("afterOn").unwrap_or("success");
+        let Some(job) = draft.filled("afterJob") else { return };
+        let on = draft.filled("afterOn").unwrap_or("success");
         self.body.put("after", json!({ "job": job, "on": on, "manual": draft.is("afterManual", "yes") }));
     }
 
     fn payload(&mut self, draft: &Draft) {
-        let Some(text) = draft.said("payload") else { return };
+        let Some(text) = draft.filled("payload") else { return };
         match serde_json::from_str(text) {
             Ok(payload) => self.body.payload = Some(payload),
             Err(error) => {
@@ -144,7 +144,7 @@ impl RequestBody {
     fn policies(&mut self, draft: &Draft) {
         for policy in POLICIES {
             let name = policy.field_name();
-            let Some(text) = draft.said(&name) else { continue };
+            let Some(text) = draft.filled(&name) else { continue };
             let value = match policy.kind {
                 PolicyKind::Number { .. } => typed(text, &form::Kind::Integer { min: i64::MIN, max: i64::MAX }),
                 PolicyKind::Names => {

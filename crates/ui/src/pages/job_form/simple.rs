@@ -50,7 +50,7 @@ fn rate(minutes: u32) -> String {
 
 /// Minute and hour.
 fn time(draft: &Draft) -> Result<String, Fault> {
-    let text = draft.said("time").ok_or(("time", "enter a time, such as 09:00".to_owned()))?;
+    let text = draft.filled("time").ok_or(("time", "enter a time, such as 09:00".to_owned()))?;
     let time: Time = text.parse().map_err(|_| ("time", "is not a valid time; use the format 09:00".to_owned()))?;
     Ok(match time.second() {
         0 => format!("{} {}", time.minute(), time.hour()),
@@ -72,7 +72,7 @@ fn date(draft: &Draft) -> Result<String, Fault> {
 }
 
 fn number(draft: &Draft, name: &'static str, min: u32, max: u32) -> Result<u32, Fault> {
-    let number = draft.said(name).and_then(|text| text.parse().ok()).filter(|number| (min..=max).contains(number));
+    let number = draft.filled(name).and_then(|text| text.parse().ok()).filter(|number| (min..=max).contains(number));
     number.ok_or((name, format!("must be a whole number from {min} to {max}")))
 }
 

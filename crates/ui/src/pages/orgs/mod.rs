@@ -26,7 +26,7 @@ use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
 use crate::request::UiRequest;
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::request::shown;
+use everbell_http::request::excerpt;
 use everbell_wire::form::Fault;
 
 /// The org that a page shows or an action applies to.
@@ -60,7 +60,7 @@ impl OrgSubject {
         let key = request.part("jobKey");
         let jobs = request.orgs().jobs_of(&self.org.id).await?;
         let found = jobs.into_iter().find(|row| row.job.definition.key.as_str() == key);
-        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("No per-org job has the key `{}`.", shown(key))))
+        found.ok_or_else(|| Problem::new(Kind::NotFound, format!("No per-org job has the key `{}`.", excerpt(key))))
     }
 
     /// A time on the clock of the org, and how far away it is.

@@ -1,12 +1,12 @@
 //! [`OrgJobStatus`]: the status of a job for an org, as a list shows it.
 
 use everbell::Org;
-use everbell::core::org::{Off, Override};
+use everbell::core::org::{OffReason, Override};
 use everbell::core::store::{JobOrg, OrgJob};
 use everbell_core::freeze::Freeze;
 use everbell_core::{Job, Timer, Zone};
 use everbell_wire as wire;
-use everbell_wire::org_job::Standing;
+use everbell_wire::org_job::OrgJobState;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
@@ -72,7 +72,7 @@ impl OrgJobStatus {
         (freezes, clock): (&[Freeze], &Clock),
     ) -> OrgJobStatus {
         let zone = Zone::get(&org.place.timezone).ok();
-        let armed = timer.filter(|_| document.standing == Standing::Eligible);
+        let armed = timer.filter(|_| document.standing == OrgJobState::Eligible);
         let next = armed.and_then(|timer| timer.next_run_at);
         let last = timer.and_then(|timer| timer.last_local_date);
         let date = |at: Timestamp| zone.as_ref().map(|zone| zone.as_jiff().to_datetime(at).date());
@@ -115,26 +115,26 @@ fn badge(name: &str, word: &str) -> Markup {
 /// Returns the badge, and the reason if the job does not fire.
 fn badge_and_reason(document: &wire::OrgJob, job_error: Option<&str>, armed: bool) -> (Markup, Option<String>) {
     let why = document.why.as_deref();
-    match (&document.standing, why.and_then(Off::from_word)) {
-        (Standing::Eligible, _) if armed => (badge("on", "On"), None),
-        (Standing::Eligible, _) => (badge("wait", "No next run"), why.map(str::to_owned)),
-        (Standing::Off, Some(Off::JobErrored)) => (
+    match (&document.standing, why.and_then(OffReason::from_word)) {
+        (OrgJobState::Eligible, _) if armed => (badge("on", "On"), None),
+        (OrgJobState::Eligible, _) => (badge("wait", "No next run"), why.map(str::to_owned)),
+        (OrgJobState::Off, Some(OffReason::JobErrored)) => (
             badge("warn", "Cannot fire"),
             Some(job_error.unwrap_or("the schedule of the job cannot be read").to_owned()),
         ),
-        (Standing::Off, off) => (badge("off", "Off"), off.map(|off| off_reason(off).to_owned())),
-        (Standing::Errored, _) => (badge("warn", "Cannot fire"), why.map(str::to_owned)),
+        (OrgJobState::Off, off) => (badge("off", "Off"), off.map(|off| off_reason(off).to_owned())),
+        (OrgJobState::Errored, _) => (badge("warn", "Cannot fire"), why.map(str::to_owned)),
         _ => (badge("retired", "Ended"), None),
     }
 }
 
 /// Why it is off, for people.
-pub(super) fn off_reason(off: Off) -> &'static str {
+pub(super) fn off_reason(off: OffReason) -> &'static str {
     match off {
-        Off::JobPaused => "the job is paused",
-        Off::JobErrored => "the job cannot fire for any org",
-        Off::OrgDisabled => "the org is disabled",
-        Off::Overridden => "turned off for this org",
+        OffReason::JobPaused => "the job is paused",
+        OffReason::JobErrored => "the job cannot fire for any org",
+        OffReason::OrgDisabled => "the org is disabled",
+        OffReason::Overridden => "turned off for this org",
     }
 }
 

@@ -66,7 +66,7 @@ impl Forecast {
     /// Counts the fires from now on, in pieces between these bounds, which increase.
     pub(super) fn new(input: &Input<'_>, bounds: &[Timestamp]) -> Forecast {
         let mut count = Count { bounds, starts: vec![0; bounds.len().saturating_sub(1)], minutes: BTreeMap::new() };
-        let mut looked = Looked::default();
+        let mut looked = Effort::default();
         let mut is_cut = false;
         for (index, job) in input.jobs.iter().enumerate() {
             if looked.pieces >= MAX_PIECES {
@@ -75,7 +75,7 @@ impl Forecast {
             }
             if let Some(ahead) = Ahead::new(job, input.freezes, input.now) {
                 let own = count.job(index, &ahead, input.now, MAX_FIRES.saturating_sub(looked.fires));
-                looked = Looked { fires: looked.fires + own.fires, pieces: looked.pieces + own.pieces };
+                looked = Effort { fires: looked.fires + own.fires, pieces: looked.pieces + own.pieces };
             }
         }
         let places: HashMap<JobId, usize> =
@@ -90,9 +90,9 @@ impl Forecast {
     }
 }
 
-/// How much was looked at.
+/// The fires and pieces of the window that were computed.
 #[derive(Default)]
-struct Looked {
+struct Effort {
     fires: usize,
     pieces: usize,
 }
@@ -105,15 +105,15 @@ struct Count<'a> {
 
 impl Count<'_> {
     /// Counts a job, one by one if it has at most so many fires. Returns how many of them were looked at.
-    fn job(&mut self, index: usize, ahead: &Ahead<'_>, now: Timestamp, most: usize) -> Looked {
-        let [first, .., last] = self.bounds else { return Looked::default() };
+    fn job(&mut self, index: usize, ahead: &Ahead<'_>, now: Timestamp, most: usize) -> Effort {
+        let [first, .., last] = self.bounds else { return Effort::default() };
         let (from, to) = (now.max(*first), *last);
         if !ahead.is_frequent(from) && ahead.count(from, to) <= most as u64 {
             let fires: Vec<Timestamp> = ahead.fires(from, to).collect();
             for at in &fires {
                 self.fire(index, *at, 1);
             }
-            return Looked { fires: fires.len(), pieces: 0 };
+            return Effort { fires: fires.len(), pieces: 0 };
         }
         for (start, piece) in self.starts.iter_mut().zip(self.bounds.windows(2)) {
             let begin = piece[0].max(from);
@@ -121,7 +121,7 @@ impl Count<'_> {
                 *start += ahead.count(begin, piece[1]);
             }
         }
-        Looked { fires: 0, pieces: self.starts.len() }
+        Effort { fires: 0, pieces: self.starts.len() }
     }
 
     fn fire(&mut self, index: usize, at: Timestamp, runs: u64) {
