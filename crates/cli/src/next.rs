@@ -134,7 +134,7 @@ fn note_orgs(session: &mut Session<'_>, args: &NextArgs, list: &NextList) -> Res
     Ok(())
 }
 
-/// Which fires are listed.
+/// The range of fires to list.
 struct Range {
     /// `None` means from now on.
     from: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! Which hour of history is counted next, and how much of a window is counted.
+//! Selects the hour of history to count next, and the part of a window that is counted.
 //!
 //! Counters are kept by whole hours of UTC. An hour is counted [`COUNT_DELAY`] after its end, and once more
 //! [`RECOUNT_DELAY`] after it, because an outcome may be recorded late after an outage. The newest hours come first, then

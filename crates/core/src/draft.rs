@@ -63,7 +63,7 @@ pub enum Timing {
     Cron(String),
     /// At a fixed rate, in whole seconds.
     Every(Duration),
-    /// Once.
+    /// At one time, once.
     Once(Timestamp),
     /// When runs of another job end.
     After {

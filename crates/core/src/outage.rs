@@ -74,7 +74,7 @@ impl Absence {
 pub struct AbsenceGroup {
     /// All of them as one.
     pub absence: Absence,
-    /// Which slots got their outcome at the end of each.
+    /// The slots that got their outcome at the end of each absence.
     pub ranges: Vec<LateRange>,
 }
 

@@ -19,7 +19,7 @@
 //! replaced it ran and is gone ([`Releases::left_to`]): a deployment that failed. A program that only syncs, in a step of a
 //! deployment, never ran, so instances that are running leave what it did alone.
 //!
-//! So a release that was replaced never wins against one that is running and reaches the database, jobs do not go back and
+//! A release that was replaced never wins against one that is running and reaches the database, jobs do not go back and
 //! forth with every restart, and when all instances are of one release, that one decides.
 
 use std::fmt;

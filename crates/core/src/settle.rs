@@ -149,7 +149,7 @@ pub struct Transition {
 /// The next state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Terminal.
+    /// The run ends.
     Finish {
         /// Succeeded, failed or canceled.
         status: RunStatus,

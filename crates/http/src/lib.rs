@@ -185,7 +185,7 @@ fn job_history_routes() -> Vec<Route> {
     ]
 }
 
-/// Runs.
+/// Routes of runs.
 #[rustfmt::skip]
 fn run_routes() -> Vec<Route> {
     let (get, post) = (Method::GET, Method::POST);
@@ -206,7 +206,7 @@ fn run_routes() -> Vec<Route> {
     ]
 }
 
-/// Orgs.
+/// Routes of orgs.
 #[rustfmt::skip]
 fn org_routes() -> Vec<Route> {
     let (get, put, patch, delete) = (Method::GET, Method::PUT, Method::PATCH, Method::DELETE);

@@ -76,7 +76,7 @@ fn seconds(time: Duration) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     pub(crate) limit: u32,
-    /// Seconds.
+    /// The window in seconds.
     pub window: u64,
     pub(crate) remaining: u32,
     /// Seconds until nothing is used any more.

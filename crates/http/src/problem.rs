@@ -31,7 +31,7 @@ pub struct Problem {
     pub(crate) errors: Vec<Item>,
     /// Further members.
     pub(crate) more: Map<String, Value>,
-    /// Seconds.
+    /// The seconds to wait before a retry.
     pub retry_after: Option<u64>,
 }
 

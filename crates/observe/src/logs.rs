@@ -26,7 +26,7 @@ pub enum Format {
     Json,
 }
 
-/// Which lines there are: `info`, `debug`, or `info,everbell=debug` for parts of the program.
+/// The levels that are logged: `info`, `debug`, or `info,everbell=debug` for parts of the program.
 #[derive(Clone, Debug)]
 pub struct Filter(Targets);
 

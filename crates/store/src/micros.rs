@@ -15,7 +15,7 @@ impl Micros {
         Micros(Micros::from(t).0.div_euclid(MINUTE) * MINUTE)
     }
 
-    /// So long before a time.
+    /// Returns the time that lies this long before `t`.
     pub(crate) fn earlier(t: Timestamp, by: Duration) -> Micros {
         Micros(Micros::from(t).0.saturating_sub(i64::try_from(by.as_micros()).unwrap_or(i64::MAX)))
     }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 pub struct MovedMark {
     /// The name of the other database, without a password.
     pub to: String,
-    /// Which database that is, however it is spelled.
+    /// Identifies that database, however its address is spelled.
     pub target: String,
     /// Whether the other database is known to have the rows.
     pub is_done: bool,

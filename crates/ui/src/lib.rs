@@ -184,7 +184,7 @@ fn job_form_pages() -> Vec<Page> {
     ]
 }
 
-/// Runs.
+/// Routes of run pages.
 #[rustfmt::skip]
 fn run_pages() -> Vec<Page> {
     vec![

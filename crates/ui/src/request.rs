@@ -253,7 +253,7 @@ impl UiResponse {
         UiResponse::new(Content::Redirect { to: to.into(), flash })
     }
 
-    /// Redirects.
+    /// Builds a redirect.
     pub(crate) fn redirect(to: impl Into<String>) -> UiResponse {
         UiResponse::new(Content::Redirect { to: to.into(), flash: None })
     }

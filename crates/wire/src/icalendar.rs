@@ -23,7 +23,7 @@ pub struct Feed {
 /// An event that takes no time: a job fires.
 #[derive(Clone, Debug)]
 pub struct FeedEvent {
-    /// When.
+    /// The time of the event.
     pub at: Timestamp,
     /// The part of its id that tells it from others at the same time. The id stays the same from one reading to the next.
     pub key: String,

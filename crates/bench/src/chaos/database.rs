@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::Outcome;
 
-/// Which database.
+/// The database under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// A private PostgreSQL.

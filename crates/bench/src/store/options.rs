@@ -1,4 +1,4 @@
-//! Which cells of the table to measure.
+//! Selects the cells of the table to measure.
 
 /// Batch size, connections, and a sufficient number of runs.
 const CASES: [(u32, usize, u32); 12] = [

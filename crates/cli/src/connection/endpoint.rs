@@ -113,7 +113,7 @@ pub(crate) fn client_without_token(timeout: Duration) -> Result<Client, CliError
     Ok(ServerEndpoint::find(&inputs, timeout)?.0)
 }
 
-/// Which inputs named the server and the token, for hints.
+/// The inputs that named the server and the token, for hints.
 #[derive(Debug, Default)]
 pub(super) struct ServerEndpoint {
     /// `--server`, `EVERBELL_SERVER` or a context; `None` for the default server.

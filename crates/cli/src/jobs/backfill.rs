@@ -83,7 +83,7 @@ pub(crate) struct BackfillArgs {
     /// Create at most this many runs in a time, evenly spread: `10/m`, `2/s`, `500/h`; default: no limit.
     #[arg(long, value_name = "RATE", conflicts_with = "all_orgs", value_parser = parse_rate)]
     rate: Option<String>,
-    /// Which slots run first.
+    /// Run the oldest or the newest slots first.
     #[arg(long, value_name = "ORDER", conflicts_with = "all_orgs", default_value = "oldest", value_parser = ["oldest", "newest"])]
     order: String,
     /// Go on while the job is paused; default: only if it is paused now.

@@ -195,7 +195,7 @@ pub struct NotifiedRule {
 pub struct Note {
     /// The actor.
     pub by: String,
-    /// When.
+    /// The time of the action.
     pub at: Timestamp,
     /// The reason, if one was given.
     pub reason: Option<String>,

@@ -245,13 +245,13 @@ impl DailyTime {
     }
 }
 
-/// So long before a time.
+/// Returns the time that lies this long before `at`.
 pub(super) fn earlier(at: Timestamp, by: Duration) -> Timestamp {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     at.checked_sub(by).unwrap_or(Timestamp::MIN)
 }
 
-/// So long after a time.
+/// Returns the time that lies this long after `at`.
 pub(super) fn later(at: Timestamp, by: Duration) -> Timestamp {
     let by = SignedDuration::try_from(by).unwrap_or(SignedDuration::MAX);
     at.checked_add(by).unwrap_or(Timestamp::MAX)

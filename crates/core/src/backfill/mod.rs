@@ -122,7 +122,7 @@ impl BackfillCounts {
 /// The point from which the speed of a backfill is measured: its beginning, or its last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// When.
+    /// The time from which the speed is measured.
     pub since: Timestamp,
     /// How many runs had ended by then.
     pub ended: u64,

@@ -26,7 +26,7 @@ pub(crate) struct Fields {
     pub(crate) with_seconds: bool,
 }
 
-/// Which days of a month match.
+/// The days of a month that match.
 #[allow(
     clippy::struct_excessive_bools,
     reason = "each is a mark that a day field may carry, and all may be set at once"

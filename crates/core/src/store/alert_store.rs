@@ -68,7 +68,7 @@ verbs! {
     }
 }
 
-/// Which problems. Everything that is given must hold.
+/// A filter of problems. A problem must fit every member that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProblemFilter {
     /// Only open ones, or only closed ones.
@@ -79,7 +79,7 @@ pub struct ProblemFilter {
     pub job: Option<JobKey>,
 }
 
-/// Which messages. Everything that is given must hold.
+/// A filter of messages. A message must fit every member that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryFilter {
     /// The one with this id.

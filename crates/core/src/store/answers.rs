@@ -356,7 +356,7 @@ pub struct Instance {
 /// A token, without its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Unique.
+    /// The name, which is unique.
     pub name: String,
     /// `viewer`, `operator` or `admin`.
     pub role: String,

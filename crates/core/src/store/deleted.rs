@@ -5,7 +5,7 @@
 pub struct Pruned {
     /// Ended runs.
     pub runs: u64,
-    /// Gaps.
+    /// The number of gaps.
     pub gaps: u64,
     /// Audit entries.
     pub audit: u64,
@@ -25,7 +25,7 @@ pub struct PurgedJob {
     pub versions: u64,
     /// Runs, ended ones and those that had not started.
     pub runs: u64,
-    /// Gaps.
+    /// The number of gaps.
     pub gaps: u64,
     /// Whether nothing is left of the job.
     pub finished: bool,

@@ -41,8 +41,8 @@ pub enum InboxAnswer {
 pub struct RefusedRequest {
     /// The request.
     pub request: InboxRequest,
-    /// Why.
+    /// The reason why it was refused.
     pub reason: String,
-    /// When.
+    /// The time of the refusal.
     pub at: Timestamp,
 }

@@ -4,7 +4,7 @@ use crate::job::{Job, Timer};
 use crate::org::{Org, Override};
 use crate::store::Planned;
 
-/// Which orgs. Everything that is given must hold.
+/// A filter of orgs. An org must fit every member that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OrgFilter {
     /// Id or name contains this; letters of ASCII in any case.
@@ -17,7 +17,7 @@ pub struct OrgFilter {
     pub errored: Option<bool>,
 }
 
-/// Which orgs of a job. Everything that is given must hold.
+/// A filter of the orgs of a job. An org must fit every member that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobOrgFilter {
     /// Id or name contains this; letters of ASCII in any case.
@@ -76,7 +76,7 @@ pub struct OrgJob {
 /// How many orgs there are, for gauges; no more than 10,000 of each are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrgCounts {
-    /// Orgs.
+    /// The number of orgs.
     pub orgs: u32,
     /// Timers of orgs that are errored.
     pub errored: u32,

@@ -20,7 +20,7 @@ pub enum JobRef {
     Version(JobKey, u32),
 }
 
-/// Which jobs. Everything that is given must hold; empty lists ask for nothing.
+/// A filter of jobs. A job must fit every member that is set; an empty list matches no job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
     /// One of these.
@@ -101,7 +101,7 @@ impl PruneBefore {
     }
 }
 
-/// Which runs. Everything that is given must hold; empty lists ask for nothing.
+/// A filter of runs. A run must fit every member that is set; an empty list matches no run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunFilter {
     /// Of this version.
@@ -128,7 +128,7 @@ pub struct RunFilter {
     pub to: Option<Timestamp>,
 }
 
-/// Which gaps. Everything that is given must hold.
+/// A filter of gaps. A gap must fit every member that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GapFilter {
     /// Of this version.
@@ -178,7 +178,7 @@ pub struct Cursor {
 /// An action of a person or a component, for the audit trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// Time-ordered.
+    /// The id; later entries have greater ones.
     pub id: Uuid,
     /// When it happened.
     pub at: Timestamp,

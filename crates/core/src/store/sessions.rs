@@ -41,7 +41,7 @@ pub struct NewSession {
 /// A session, without its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Public.
+    /// The id, which is not secret.
     pub id: Uuid,
     /// SHA-256 of the token that it belongs to.
     pub token_hash: [u8; 32],
@@ -74,7 +74,7 @@ impl Session {
     }
 }
 
-/// Which sessions are meant: all that fit both.
+/// A filter of sessions. A session must fit both members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionFilter {
     /// Only this one.

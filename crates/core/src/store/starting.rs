@@ -20,7 +20,7 @@ pub struct PlanDue<'a> {
     pub limit: u32,
     /// The targets whose timers are planned.
     pub targets: &'a [Target],
-    /// Which of the new runs start at once, for an instance that has room; `None` leaves all of them pending.
+    /// The new runs that start at once, for an instance that has room; `None` leaves all of them pending.
     pub start: Option<StartRuns<'a>>,
 }
 

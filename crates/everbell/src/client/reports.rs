@@ -29,7 +29,7 @@ pub struct Reports {
     context: Context,
 }
 
-/// Which fires are listed.
+/// A request for the list of coming fires.
 #[derive(Clone, Debug)]
 pub struct NextRequest {
     /// Only fires at or after this time; now if absent.
@@ -48,7 +48,7 @@ pub struct NextRequest {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct NextFire {
-    /// When.
+    /// The time of the fire.
     pub at: Timestamp,
     /// The job.
     pub job: Arc<JobRow>,

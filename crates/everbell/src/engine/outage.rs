@@ -8,7 +8,7 @@ use everbell_core::store::StoreError;
 
 use crate::events::{Event, Events};
 
-/// Which loops cannot reach the database, and since when by the monotonic clock.
+/// Loops that cannot reach the database, each with the start of its failure by the monotonic clock.
 #[derive(Debug, Default)]
 pub(crate) struct Outage(Mutex<Option<State>>);
 

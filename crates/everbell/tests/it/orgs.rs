@@ -32,7 +32,7 @@ pub(crate) async fn bell(stored: &Stored, clock: &Arc<Manual>) -> Everbell {
     at(stored, clock).target("nothing", nothing).build().await.unwrap()
 }
 
-/// Which orgs a job fires for next, and when.
+/// Lists the orgs that a job fires for next, each with its time.
 async fn armed(bell: &Everbell, job: &str) -> Vec<String> {
     let filter = JobOrgFilter { armed: Some(true), ..JobOrgFilter::default() };
     let rows = bell.orgs().of_job(job, &filter, &page()).await.unwrap().items;

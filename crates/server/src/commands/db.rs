@@ -57,7 +57,7 @@ pub(crate) enum DbCommand {
     Reopen(DbArgs),
 }
 
-/// Which database.
+/// Flags that select the database.
 #[derive(Debug, Args)]
 pub(crate) struct DbArgs {
     /// Read this file instead of `everbell.toml`.

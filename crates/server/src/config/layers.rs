@@ -34,7 +34,7 @@ impl fmt::Display for Origin {
 }
 
 impl Origin {
-    /// Which of two outweighs the other.
+    /// The rank of this layer: a higher one overrides a lower one.
     fn rank(&self) -> u8 {
         match self {
             Origin::Default => 0,

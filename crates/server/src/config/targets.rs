@@ -217,7 +217,7 @@ fn signing_keys(form: &mut Form<'_>, secrets: Secrets<'_>) -> Vec<Secret> {
     keys
 }
 
-/// Which answers are a success.
+/// Reads the response statuses that count as a success.
 fn statuses(form: &mut Form<'_>) -> Option<Vec<RangeInclusive<u16>>> {
     let given = form.value("success").and_then(Value::as_array).cloned()?;
     if given.is_empty() {

@@ -271,7 +271,7 @@ fn new_delivery(notice: &Notice, message: everbell_core::Json, now: Timestamp) -
     }
 }
 
-/// So long before a time.
+/// Returns the time that lies this long before `at`.
 pub(super) fn earlier(at: Timestamp, by: Duration) -> Timestamp {
     at.checked_sub(SignedDuration::try_from(by).unwrap_or_default()).unwrap_or(Timestamp::MIN)
 }

@@ -19,7 +19,7 @@ pub(super) struct Signals {
 /// The meaning of a `SIGHUP`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hangup {
-    /// Somebody asks for a reload.
+    /// A reload was requested.
     Reload,
     /// The terminal was closed.
     Stop,

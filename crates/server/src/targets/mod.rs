@@ -102,7 +102,7 @@ pub(crate) struct HttpSettings {
     pub(crate) signing_keys: Vec<Secret>,
     /// How long the whole call may take: default 30 s.
     pub(crate) timeout: Duration,
-    /// Which answers are a success: default 200 to 299.
+    /// The response statuses that count as a success: default 200 to 299.
     pub(crate) success: Vec<RangeInclusive<u16>>,
     /// Certificates to trust in addition to the system's, in PEM.
     pub(crate) ca_file: Option<PathBuf>,

@@ -44,7 +44,7 @@ pub(super) struct State {
     pub(super) org_updates: BTreeMap<Uuid, StoredOrgUpdate>,
     /// Pending and running.
     pub(super) active: BTreeMap<RunId, Active>,
-    /// Terminal.
+    /// Runs with a terminal status.
     pub(super) ended: BTreeMap<RunId, Run>,
     /// The output of the last attempts of runs.
     pub(super) outputs: BTreeMap<RunId, String>,

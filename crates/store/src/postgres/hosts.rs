@@ -33,7 +33,7 @@ const OPTIONAL_SETTINGS: &str =
      where exists (select from pg_settings p where p.name = s.name)
      union all select '', current_setting('transaction_read_only') = 'on', pg_is_in_recovery()";
 
-/// Which servers will do.
+/// The servers that are acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Any,
@@ -253,7 +253,7 @@ impl Host {
         read_again.unwrap_or_else(|| self.options.clone())
     }
 
-    /// Which database of which server it is.
+    /// Identifies the server and its database.
     fn place(&self) -> (Option<PathBuf>, String, u16, String) {
         let options = &self.options;
         let database = options.get_database().unwrap_or_else(|| options.get_username());

@@ -18,7 +18,7 @@ use crate::micros::Micros;
 use crate::rows::binds::bind_job_state;
 use crate::rows::{JobColumns, PlanBatch, RunColumns, TimerColumns, blank_timer, org_text};
 
-/// Which job is to be changed, and whose timer of it.
+/// The job to change, and the org whose timer is changed.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) job: &'a JobRef,

@@ -39,7 +39,7 @@ pub(super) struct Listener {
 struct State {
     is_connected: AtomicBool,
     hears: AtomicBool,
-    /// Somebody wants to know whether it hears.
+    /// Notified when a caller asks whether the listener receives messages.
     asked: Notify,
 }
 

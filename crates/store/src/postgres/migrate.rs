@@ -239,7 +239,7 @@ async fn look(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Look> {
     on(LOOKING, query.bind(old_layout::relations(latest())).fetch_one_on(tx)).await
 }
 
-/// Nobody can say which of them holds the jobs: a backup of an old release may have been restored beside the new tables.
+/// Refuses to choose between two sets of tables: a backup of an old release may have been restored beside new tables.
 fn two_layouts(schema: &Schema, old: &OldLayout) -> StoreError {
     let (name, old) = (schema.name(), &old.schema);
     let reason = format!(
@@ -259,7 +259,7 @@ fn clash(schema: &Schema, relation: &str) -> StoreError {
     Invalid::new("database", reason).into()
 }
 
-/// Somebody else's table of migrations, or a damaged database.
+/// Refuses a table of migrations that belongs to another program, or a damaged database.
 fn incomplete(schema: &Schema, version: u32, table: &str) -> StoreError {
     let name = schema.name();
     let reason = format!(

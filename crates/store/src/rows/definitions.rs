@@ -73,7 +73,7 @@ pub(crate) struct LoadedJobs {
 }
 
 impl LoadedJobs {
-    /// Which are to be read.
+    /// The jobs that are still to be read.
     pub(crate) fn missing(&self) -> &[Uuid] {
         &self.missing
     }

@@ -16,7 +16,7 @@ pub enum Fault {
     Unheard,
 }
 
-/// Which call fails, if any. Calls are the begin, each statement and the commit of a transaction.
+/// The call that fails, if any. Calls are the begin, each statement and the commit of a transaction.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Mutex<Option<(u32, Fault)>>);
 

@@ -106,7 +106,7 @@ impl Timeline {
     }
 }
 
-/// Which local times match, looked up per day, hour, minute and second.
+/// The local times that match, looked up per day, hour, minute and second.
 struct Matching<'a> {
     timeline: &'a Timeline,
     days: Vec<bool>,

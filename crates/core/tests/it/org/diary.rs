@@ -119,7 +119,7 @@ impl Diary {
         self.now = time;
     }
 
-    /// Nobody plans anything until then.
+    /// The planner does not look before this time.
     pub(super) fn sleep(&mut self, until: Timestamp) {
         self.asleep_until = until;
     }

@@ -1,4 +1,4 @@
-//! Which file is read.
+//! The configuration file that is read.
 
 use super::{Folder, names};
 

@@ -1,4 +1,4 @@
-//! Which crate may name which library: in its code, and in the `[dependencies]` of its manifest.
+//! Libraries that each crate may name, in its code and in the `[dependencies]` of its manifest.
 //!
 //! `[dev-dependencies]` are free, and so are comments, strings and documentation examples.
 

@@ -12,7 +12,7 @@ use super::browser::Browser;
 /// The widths at which every page must be good: a desk and a phone.
 const WIDTHS: [u32; 2] = [1280, 390];
 
-/// Nobody draws a picture that is higher.
+/// The greatest height of a screenshot.
 const MAX_PAGE_HEIGHT: f64 = 16_000.0;
 
 /// Media features of the browser.

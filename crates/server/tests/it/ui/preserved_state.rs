@@ -55,7 +55,7 @@ fn what_was_opened_stays_open() {
     browser.finish();
 }
 
-/// Somebody whose token ends, at a form that they have begun to fill in.
+/// A person whose token ends while they fill in a form.
 fn interrupted(server: &Server) -> Browser {
     server.job("daily", &json!({}));
     let token = server.post("/tokens", &json!({"name": "ana", "role": "operator"})).expect(201);

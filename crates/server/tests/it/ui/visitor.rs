@@ -24,12 +24,12 @@ impl<'a> Visitor<'a> {
         Visitor::new(server, &server.token)
     }
 
-    /// Somebody of this role, with a token of their own.
+    /// A visitor of this role, with a token of their own.
     pub(crate) fn sign_in(server: &'a Server, role: &str) -> Visitor<'a> {
         Visitor::new(server, &server.token_of(role))
     }
 
-    /// Somebody with this token.
+    /// A visitor with this token.
     pub(crate) fn new(server: &'a Server, token: &str) -> Visitor<'a> {
         let visitor = Visitor { server, cookies: RefCell::default() };
         let reply = visitor.post_exactly("/sign-in", &[("token", token)]);

@@ -12,7 +12,7 @@ use crate::memory::FaultPoint;
 /// The call that fails, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which call, from 0.
+    /// The number of the call that fails, from 0.
     pub at: u32,
     /// Before or after it was done.
     pub point: FaultPoint,
