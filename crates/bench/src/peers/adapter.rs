@@ -3,7 +3,7 @@
 use everbell::{EngineOptions, Everbell, Payload, State};
 use jiff::Timestamp;
 
-use super::protocol::{Bench, Problem, Witness, BenchTask};
+use super::protocol::{Bench, BenchTask, Problem, Witness};
 
 /// The most jobs of one `enqueue_many`.
 const SEEDED_AT_ONCE: u32 = 10_000;

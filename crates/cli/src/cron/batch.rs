@@ -17,7 +17,7 @@ use everbell_wire as wire;
 use super::documents::Items;
 use crate::output::Output;
 use crate::{CliError, Exit};
-use everbell_wire::time_input::{is_in_range, out_of_range, excerpt};
+use everbell_wire::time_input::{excerpt, is_in_range, out_of_range};
 
 const MAX_LINE_BYTES: usize = 64 * 1024;
 const MAX_COUNT: u64 = 10_000;

@@ -222,7 +222,9 @@ pub(super) fn slots(newest: &[wire::Run]) -> Finding {
 pub(super) fn clock_changes(jobs: &[WithJson<wire::Job>], more: bool, now: Timestamp) -> Finding {
     let until = now.checked_add(CLOCK_CHANGE_WINDOW).unwrap_or(now);
     let touched = |job: &&WithJson<wire::Job>| {
-        let Ok(Ok(spec)) = body::read_definition(&job.json, now).map(|definition| definition.spec) else { return false };
+        let Ok(Ok(spec)) = body::read_definition(&job.json, now).map(|definition| definition.spec) else {
+            return false;
+        };
         let last = until.to_zoned(spec.zone().as_jiff().clone()).date();
         spec.warnings(now).iter().any(|warning| {
             matches!(warning.code, WarningCode::DstGap | WarningCode::DstFold)

@@ -111,11 +111,12 @@ pub(super) fn edit(
     let answer = session.client.send(session.client.jobs().get(name).read_as::<WithJson<wire::Job>>());
     let current = answer.with_action(|| format!("edit job `{name}`")).or_list()?.document;
     let job = &current.document;
-    let original = read_definition(&current.json, now).and_then(|definition| block(&definition, now)).map_err(|why| {
-        let message = format!("job `{}` cannot be written as TOML: {}", printable(&job.job_key), printable(&why));
-        let hint = format!("change single fields: everbell jobs edit {} --description TEXT", shell(&job.job_key));
-        CliError::Invalid { message, hint: Some(hint) }
-    })?;
+    let original =
+        read_definition(&current.json, now).and_then(|definition| block(&definition, now)).map_err(|why| {
+            let message = format!("job `{}` cannot be written as TOML: {}", printable(&job.job_key), printable(&why));
+            let hint = format!("change single fields: everbell jobs edit {} --description TEXT", shell(&job.job_key));
+            CliError::Invalid { message, hint: Some(hint) }
+        })?;
     let before = parse(&original, job, program, now)?;
     let draft = Draft::create(&job.job_key, &format!("{HEADER}\n{original}"))?;
     let mut refused: Option<String> = None;

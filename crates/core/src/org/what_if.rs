@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::reconcile::{OrgView, TimerChange, reconcile};
-use super::{TimezoneChange, OrgFacts, OrgSettings, local_date, plan, spec_for};
+use super::{OrgFacts, OrgSettings, TimezoneChange, local_date, plan, spec_for};
 use crate::ids::Invalid;
 use crate::plan::{Plan, PlanContext};
 use crate::run::{ActiveRun, GapReason};

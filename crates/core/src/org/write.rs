@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{TimezoneChange, Org, OrgSettings, Override};
+use super::{Org, OrgSettings, Override, TimezoneChange};
 use crate::cron::Expression;
 use crate::ids::{Invalid, JobKey, OrgId};
 use crate::json::Json;

@@ -89,7 +89,12 @@ struct PlannedTimers {
 }
 
 /// Plans due timers of these targets, and starts their runs as far as there is room.
-async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Option<&Rooms<'_>>) -> StoreResult<PlannedTimers> {
+async fn look(
+    shared: &Arc<Shared>,
+    limit: u32,
+    targets: &[Target],
+    rooms: Option<&Rooms<'_>>,
+) -> StoreResult<PlannedTimers> {
     let Shared { store, options, signals, events, claims, .. } = &**shared;
     // Before the time of day, from which the database counts leases.
     let begun = shared.clock.monotonic();
@@ -141,7 +146,8 @@ async fn look(shared: &Arc<Shared>, limit: u32, targets: &[Target], rooms: Optio
         shared.looked(Round::Start, now, begun, Some(started.len()));
         signals.anchor.notify_one();
     }
-    let looked = PlannedTimers { timers, next, started: started.iter().map(|claim| claim.run.target.clone()).collect() };
+    let looked =
+        PlannedTimers { timers, next, started: started.iter().map(|claim| claim.run.target.clone()).collect() };
     for claim in started {
         executor::start(shared, claim, begun);
     }

@@ -7,7 +7,7 @@ use everbell_wire as wire;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::jobs::{check_target, documented, etag, key_of, job_response};
+use super::jobs::{check_target, documented, etag, job_response, key_of};
 use super::org_updates::WHY;
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, refuse};

@@ -11,7 +11,7 @@ use everbell_wire::form::{Field, Kind as Value, TEXT, optional, required};
 use uuid::Uuid;
 
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, refuse, excerpt};
+use crate::request::{ApiRequest, ApiResponse, excerpt, refuse};
 
 /// The body of a freeze.
 pub const FREEZE: &[Field] = &[

@@ -212,7 +212,11 @@ pub(super) async fn key_of(request: &ApiRequest) -> Result<JobKey, Problem> {
 }
 
 /// A job, with its revision as the `ETag`.
-pub(super) async fn job_response(request: &ApiRequest, status: StatusCode, row: &JobRow) -> Result<ApiResponse, Problem> {
+pub(super) async fn job_response(
+    request: &ApiRequest,
+    status: StatusCode,
+    row: &JobRow,
+) -> Result<ApiResponse, Problem> {
     let document = with_next_freeze(request, row).await;
     Ok(ApiResponse::json(status, &document)?.header("etag", etag(row)))
 }

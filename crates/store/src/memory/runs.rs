@@ -170,7 +170,8 @@ impl RunStore for MemoryStore {
 
     async fn list_runs(&self, filter: &RunFilter, page: &PageRequest) -> StoreResult<Page<Run>> {
         self.with(|state| {
-            let wanted = state.runs().filter(|run| state.is_wanted(run, filter)).map(|run| state.with_lease(run)).collect();
+            let wanted =
+                state.runs().filter(|run| state.is_wanted(run, filter)).map(|run| state.with_lease(run)).collect();
             pages::by_time(wanted, page, Direction::Down, |run: &Run| (run.id.time(), run.id.as_uuid()))
         })
     }

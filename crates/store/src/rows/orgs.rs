@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use everbell_core::org::{
-    self, JobLifecycle, TimezoneChange, Org, OrgFacts, OrgSettings, OrgTimer, OrgWrite, Override, Written,
+    self, JobLifecycle, Org, OrgFacts, OrgSettings, OrgTimer, OrgWrite, Override, TimezoneChange, Written,
 };
 use everbell_core::store::{AuditEntry, Cursor, JobOrg, OrgCounts, OrgJob, OrgWritten, Page, StoreError, StoreResult};
 use everbell_core::{Invalid, JobId, JobKey, JobStatus, Json, OrgId, Timer};

@@ -18,7 +18,7 @@ use tokio::sync::{Mutex, Notify};
 use super::awaited_commits::AwaitedCommits;
 use super::fault_injection::Faults;
 use super::files::Files;
-use super::transaction::{SqliteLine, Line, Statement};
+use super::transaction::{Line, SqliteLine, Statement};
 use super::{SqliteStore, errors, marker, migrate, moved};
 use crate::micros::Micros;
 use crate::rows::Definitions;

@@ -173,7 +173,11 @@ async fn runs(request: &UiRequest, text: &str) -> Result<Vec<SearchResult>, Prob
     let runs = find_by_prefix(&request.to_api_request(), text, MAX_RUNS).await?;
     let found = runs.iter().map(|run| {
         let name = run.job_key.as_ref().map_or_else(|| run.target.to_string(), ToString::to_string);
-        SearchResult::new(run.id.to_string(), format!("{name} · {}", run_words(run.status).1), format!("/runs/{}", run.id))
+        SearchResult::new(
+            run.id.to_string(),
+            format!("{name} · {}", run_words(run.status).1),
+            format!("/runs/{}", run.id),
+        )
     });
     Ok(found.collect())
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{ACTOR, CREATED_AT, Example, NOW, ORG_JOB_ID, ORG_UPDATE_ID, at, raw};
-use crate::org_job::{OrgUpdateWork, OrgJobState};
+use crate::org_job::{OrgJobState, OrgUpdateWork};
 use crate::what_if::Verdict;
 use crate::{
     Fire, Imported, JobOrgs, JobWhatIf, Org, OrgJob, OrgOverride, OrgUpdate, OrgUpdateStarted, Override, WhatIf,

@@ -115,8 +115,8 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
         };
     };
     // A job that cannot be read differs in everything.
-    let current =
-        body::read_definition(json, now).map_or_else(|_| Value::Object(Map::new()), |definition| body::body(&definition));
+    let current = body::read_definition(json, now)
+        .map_or_else(|_| Value::Object(Map::new()), |definition| body::body(&definition));
     let patch = patch(&current, &body);
     let mut changes = Vec::new();
     compare("", &current, &body, &mut changes);
