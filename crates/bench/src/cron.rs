@@ -80,7 +80,7 @@ impl Columns {
         let [everbell, others @ ..] = timings else { return };
         let fastest = others.iter().map(|timing| timing.median).fold(f64::INFINITY, f64::min);
         let mut cells = vec![format!("`{expression}`"), zone.to_owned()];
-        cells.extend(timings.iter().copied().map(shown));
+        cells.extend(timings.iter().copied().map(cell));
         cells.push(format!("{:.1}", fastest / everbell.median));
         self.table.row(cells);
     }
