@@ -168,7 +168,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
             Cell::text(&or_dash(&calendar.weekly.join(","))),
             Cell::text(calendar.timezone.as_deref().unwrap_or("of the job")),
             Cell::text(&calendar.jobs.len().to_string()),
-            Cell::text(&calendar.source),
+            Cell::text(calendar.source.as_str()),
         ]);
     }
     session.out.list(&table)?;
@@ -195,7 +195,7 @@ fn show(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
         row("timezone", calendar.timezone.as_deref().unwrap_or("that of the job, or of the org")),
         row("weekly", &or_dash(&calendar.weekly.join(", "))),
         row("jobs", &or_dash(&calendar.jobs.join(", "))),
-        row("source", &calendar.source),
+        row("source", calendar.source.as_str()),
     ];
     rows.extend(calendar.dates.iter().map(|day| row("day", day)));
     if session.out.is_for_people() {

@@ -151,16 +151,18 @@ fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZo
         limit: u32::try_from(range.limit).ok(),
     };
     let answer = client.send(client.reports().next(&query)).with_action(|| "list the next runs".to_owned())?;
-    let json: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+    // As they came, with members that this build does not know.
+    let documents: wire::Items<Value> =
+        serde_json::from_str(&answer.text).map_err(|error| CliError::invalid(format!("the answer: {error}")))?;
     let wire::NextFires { items, more, complete } = answer.document;
     if !complete {
         warn("only 10,000 jobs are looked at; choose some with --label");
     }
-    let fires = items.into_iter().enumerate().map(|(number, fire)| {
+    let fires = items.into_iter().zip(documents.items).map(|(fire, document)| {
         let zone = shown.zone(&fire);
         Fire {
             at: fire.at,
-            document: json["items"][number].clone(),
+            document,
             note: words(&fire, &zone),
             per_org: fire.org_id.is_some(),
             job_key: fire.job_key,

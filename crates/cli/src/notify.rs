@@ -1,5 +1,6 @@
 //! `everbell notify`: channels, tests and messages.
 
+use everbell_wire::notify::DeliveryStatus;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -145,7 +146,7 @@ fn channels(args: &ChannelsArgs, now: Timestamp, output: &mut Output) -> Result<
     for channel in &list.items {
         table.row(vec![
             Cell::text(&channel.name),
-            Cell::text(&channel.kind),
+            Cell::text(channel.kind.as_str()),
             stamp_cell(channel.last.as_ref().map(|last| last.created_at), &zone),
             Cell::text(&channel.pending.to_string()),
             Cell::text(&channel.dead.to_string()),
@@ -164,7 +165,7 @@ fn test(args: &TestArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
         .with_action(|| format!("test channel `{}`", args.name))
         .or_hint(404, || "list them: everbell notify channels".to_owned())?;
     let mut waited = Duration::ZERO;
-    while !args.no_wait && answer.document.status == "pending" && waited < TEST_TIMEOUT {
+    while !args.no_wait && answer.document.status == DeliveryStatus::Pending && waited < TEST_TIMEOUT {
         session.client.sleep(TEST_POLL)?;
         waited += TEST_POLL;
         let query = DeliveryQuery { id: Some(answer.document.id.clone()), ..DeliveryQuery::default() };
@@ -175,13 +176,13 @@ fn test(args: &TestArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
             (answer.document, answer.text) = (delivery, text);
         }
     }
-    let has_failed = answer.document.status == "dead";
+    let has_failed = answer.document.status == DeliveryStatus::Dead;
     let exit = if has_failed { Exit::Failed } else { Exit::Success };
     let Some(delivery) = session.for_people(answer, |delivery| &delivery.id)? else { return Ok(exit) };
     let name = printable(&args.name);
-    match delivery.status.as_str() {
-        "delivered" => session.done(Mark::Good, &format!("Sent a test message through {name}"))?,
-        "dead" => {
+    match delivery.status {
+        DeliveryStatus::Delivered => session.done(Mark::Good, &format!("Sent a test message through {name}"))?,
+        DeliveryStatus::Dead => {
             session.done(Mark::Bad, &format!("Could not send a test message through {name}"))?;
             session.detail(&printable(delivery.error.as_deref().unwrap_or("no reason was given")))?;
         }
@@ -226,8 +227,8 @@ fn row(delivery: &wire::NotifyDelivery, zone: &everbell_core::Zone) -> Vec<Cell>
     vec![
         stamp_cell(Some(delivery.created_at), zone),
         Cell::text(&delivery.channel),
-        Cell::text(&delivery.change),
-        Cell::text(&delivery.status),
+        Cell::text(delivery.change.as_str()),
+        Cell::text(delivery.status.as_str()),
         Cell::text(&delivery.attempts.to_string()),
         Cell::text(&delivery.title),
         error,

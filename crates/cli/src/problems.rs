@@ -179,7 +179,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
         table.row(vec![
             Cell::text(&problem.id),
             Cell::text(&subject(problem)),
-            Cell::text(&problem.kind),
+            Cell::text(problem.kind.as_str()),
             Cell::text(&since(problem.since, session.now)),
             stamp_cell(problem.closed_at, &zone),
             handled(problem),
@@ -218,6 +218,6 @@ fn change(
         .with_action(|| format!("{verb} the problem"))
         .or_hint(404, || "list them: everbell problems".to_owned())?;
     let Some(problem) = session.for_people(answer, |problem| &problem.id)? else { return Ok(Exit::Success) };
-    session.done(mark, &format!("{done} {} of {}", printable(&problem.kind), printable(&subject(&problem))))?;
+    session.done(mark, &format!("{done} {} of {}", printable(problem.kind.as_str()), printable(&subject(&problem))))?;
     Ok(Exit::Success)
 }

@@ -144,7 +144,7 @@ fn row(token: &wire::Token, shown: &DisplayZone, session: &Session<'_>) -> Vec<C
     let used = token.last_used_at.map(|at| away(at, session.now));
     vec![
         Cell::text(&token.name),
-        Cell::text(&token.role),
+        Cell::text(token.role.as_str()),
         Cell::both(format!("{} {state}", session.out.symbols.symbol(mark)), state).styled(mark.style()),
         stamp_cell(Some(token.created_at), &zone),
         ends.map_or_else(|| Cell::both("never", ""), |at| stamp_cell(Some(at), &zone)),
@@ -189,7 +189,7 @@ fn is_last_admin(session: &Session<'_>, name: &str) -> bool {
     let Ok(list) = session.client.run(session.client.tokens().list().list()) else { return false };
     let is_admin = |token: &&wire::Token| {
         let ended = token.expires_at.is_some_and(|at| at <= session.now);
-        token.role == "admin" && token.revoked_at.is_none() && !ended
+        token.role == wire::Role::Admin && token.revoked_at.is_none() && !ended
     };
     let admins: Vec<&wire::Token> = list.items.iter().filter(is_admin).collect();
     matches!(admins[..], [one] if one.name == name)

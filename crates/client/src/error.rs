@@ -72,7 +72,7 @@ pub struct Refusal {
 
 impl Error {
     /// The code of the problem if the server refused the request, such as `NotFound`.
-    pub fn code(&self) -> Option<&str> {
+    pub fn code(&self) -> Option<&wire::ProblemCode> {
         match self {
             Error::Refused(refusal) => Some(&refusal.problem.code),
             _ => None,

@@ -11,6 +11,8 @@ use everbell_core::store::StoreError;
 pub enum BuildError {
     /// The program asks for something impossible: all problems.
     Invalid(Vec<String>),
+    /// Jobs of the program have another owner, and it may not adopt them: all of them.
+    Owned(Vec<String>),
     /// The database could not be opened or read.
     Store(StoreError),
 }
@@ -30,7 +32,7 @@ impl fmt::Debug for BuildError {
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BuildError::Invalid(problems) => match problems.as_slice() {
+            BuildError::Invalid(problems) | BuildError::Owned(problems) => match problems.as_slice() {
                 [problem] => f.write_str(problem),
                 problems => {
                     write!(f, "{} problems:", problems.len())?;
@@ -45,7 +47,7 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            BuildError::Invalid(_) => None,
+            BuildError::Invalid(_) | BuildError::Owned(_) => None,
             // Its text is this one's already.
             BuildError::Store(error) => error.source(),
         }

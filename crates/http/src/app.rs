@@ -300,7 +300,7 @@ impl App {
         if known.is_some() {
             return Ok(known);
         }
-        let row = self.bell.store().get_job(&JobRef::Id(job)).await?;
+        let row = self.bell.jobs().get(JobRef::Id(job)).await?;
         let Ok(spec) = &row.job.definition.spec else { return Ok(None) };
         let zone = spec.zone().clone();
         let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);

@@ -49,8 +49,8 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, on};
 use everbell_wire as wire;
 use everbell_wire::example::{
-    created_job, rescheduled_job, restored_job, retired_job, skipped_job, tried_target, updated_job, written_org,
-    written_override,
+    created_job, rescheduled_job, restored_job, retired_job, skipped_job, skipped_run, tried_target, updated_job,
+    written_org, written_override,
 };
 use serde_json::json;
 
@@ -148,7 +148,7 @@ fn job_action_routes() -> Vec<Route> {
         resume(patch, "resumeJobWithPatch").replaced_by("resumeJob"),
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("runJobNow", "Run a job now").body("RunNowRequest", actions::RUN_NOW).revised()
             .details("The schedule does not change. While another run is active, the `overlap` policy applies unless `force` or `queue` is set.")
-            .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
+            .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it").example(&skipped_run())
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("rescheduleJob", "Move the next run of a job").body("RescheduleRequest", actions::RESCHEDULE).revised()
             .details("Moves only the next run. The schedule does not change.")
@@ -201,7 +201,7 @@ fn run_routes() -> Vec<Route> {
             .details("Each run that matches is repeated on its own, the oldest first: one that fails does not stop the others. At most 1,000 runs.")
             .returns::<wire::Reruns>(200, "The result for each run"),
         route(post, "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("rerunRun", "Run again with the same payload").body("ReasonRequest", runs::CANCEL)
-            .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it")
+            .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it").example(&skipped_run())
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
     ]
 }
@@ -220,7 +220,7 @@ fn org_routes() -> Vec<Route> {
             .returns::<wire::Org>(200, "The org").problems(&[NotFound]),
         route(put.clone(), "/orgs/{orgId}", Role(Operator), orgs::put).does("putOrg", "Create or update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value.")
-            .returns::<wire::Org>(200, "The org").example(&written_org()).returns::<wire::Org>(201, "The new org").problems(&[NotFound, Conflict]),
+            .returns::<wire::Org>(200, "The org").example(&written_org()).returns::<wire::Org>(201, "The new org").example(&written_org()).problems(&[NotFound, Conflict]),
         route(patch, "/orgs/{orgId}", Role(Operator), orgs::patch).does("updateOrg", "Update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value, `null` resets it.")
             .returns::<wire::Org>(200, "The org").example(&written_org()).problems(&[NotFound, Conflict]),

@@ -161,7 +161,7 @@ impl Live {
         }
         // An active run that is not among those that were looked at any more may have ended.
         for id in before.active().filter(|id| !now.runs.contains_key(id)) {
-            let run = bell.store().get_run(id).await?;
+            let run = bell.runs().get(id).await?;
             if run.status.is_terminal() {
                 self.publish_run(&run);
             }
@@ -195,8 +195,8 @@ impl Snapshot {
         let page = PageRequest { limit: MAX_COMPARED_RUNS, after: None };
         let active = RunFilter { status: vec![RunStatus::Pending, RunStatus::Running], ..RunFilter::default() };
         // The active ones first: one that ends in between is seen as ended in the second list, or asked for by its id.
-        let active = bell.store().list_runs(&active, &page).await?;
-        let newest = bell.store().list_runs(&RunFilter::default(), &page).await?;
+        let active = bell.runs().list(&active, &page).await?;
+        let newest = bell.runs().list(&RunFilter::default(), &page).await?;
         let entries = bell.store().list_audit(None, &PageRequest { limit: MAX_COMPARED_ENTRIES, after: None }).await?;
         let more_entries = entries.next.is_some();
         let entries: Vec<_> =

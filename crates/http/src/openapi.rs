@@ -32,6 +32,9 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
         if let Some(fields) = route.body {
             schema::add_component(route.body_name, fields, &mut schemas);
         }
+        if route.shape == Shape::Lines {
+            schemas.insert(lines_of(route.body_name), lines(route.body_name));
+        }
         let path = format!("{mount}{}", route.path);
         let mut operation = operation(mount, route);
         describe(&mut operation, route, &routes);
@@ -171,14 +174,23 @@ fn operation(mount: &str, route: &Route) -> Value {
 fn request_body(route: &Route, fields: &[Field]) -> Value {
     let (body, example) = (schema::reference(route.body_name), examples::request(route.body_name));
     if route.shape == Shape::Lines {
-        let about = "JSON lines: one object on each line.";
-        let lines = json!({ "type": "string", "format": "binary", "description": about, "x-line": body });
-        let content = json!({ "schema": lines, "example": format!("{example}\n") });
+        let content = json!({ "schema": schema::reference(&lines_of(route.body_name)), "example": format!("{example}\n") });
         return json!({ "required": true, "content": { (LINES): content } });
     }
     let content = json!({ "schema": body, "example": example });
     let is_required = fields.iter().any(|field| field.required);
     json!({ "required": is_required, "content": { "application/json": content } })
+}
+
+/// The name of a text that has one of these objects on each line.
+fn lines_of(name: &str) -> String {
+    format!("{name}s")
+}
+
+/// The schema of a text that has one of these objects on each line.
+fn lines(name: &str) -> Value {
+    let about = format!("JSON lines: one `{name}` on each line.");
+    json!({ "type": "string", "format": "binary", "description": about, "x-line": schema::reference(name) })
 }
 
 fn security(access: Access) -> Value {
@@ -289,14 +301,11 @@ fn header(name: &str, about: &str, pattern: &str) -> Value {
 
 fn responses(route: &Route) -> Value {
     let mut responses = Map::new();
-    for (n, DocumentedResponse { status, about, media, schema, example, .. }) in route.responses.iter().enumerate() {
+    for DocumentedResponse { status, about, media, schema, example, .. } in &route.responses {
         let mut response = json!({ "description": about });
         if !schema.is_null() {
             response["content"] = json!({ (*media): { "schema": tidy(schema.clone()) } });
-            // Later answers may hold the same document in another state.
-            if n == 0 {
-                response["content"][*media]["example"] = example.clone();
-            }
+            response["content"][*media]["example"] = example.clone();
         }
         responses.insert(status.to_string(), response);
     }

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use everbell::{StoreError, UnavailableReason};
-use everbell_wire as wire;
+use everbell_wire::{self as wire, FaultCode};
 use serde_json::{Map, Value, json};
 
 mod catalog;
@@ -17,7 +17,7 @@ use everbell_wire::form::{Fault, MAX_LISTED_FAULTS};
 pub struct Item {
     /// `pointer` into the body, `parameter` of the query or path, or `header`.
     location: (&'static str, String),
-    code: &'static str,
+    code: FaultCode,
     detail: String,
 }
 
@@ -107,11 +107,12 @@ impl Problem {
     pub fn from_document(document: &Value) -> Option<Problem> {
         let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
         let code = text(document, "code")?;
-        let about = CATALOG.iter().find(|about| about.code == code)?;
+        let about = CATALOG.iter().find(|about| about.code.as_str() == code)?;
         let item = |item: &Value| {
             let mut locations = ["pointer", "parameter", "header"].into_iter();
             let location = locations.find_map(|kind| Some((kind, text(item, kind)?)))?;
-            Some(Item { location, code: "invalid", detail: text(item, "detail")? })
+            let code = FaultCode::from_word(&text(item, "code")?);
+            Some(Item { location, code, detail: text(item, "detail")? })
         };
         let errors = document.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(item);
         Some(Problem { errors: errors.collect(), ..Problem::new(about.kind, text(document, "detail")?) })
@@ -132,7 +133,7 @@ impl Problem {
 
     /// The document, for the request of this id.
     pub fn document(&self, request_id: &str) -> Value {
-        let About { slug, status, code, title, .. } = *self.kind.about();
+        let About { slug, status, code, title, .. } = self.kind.about();
         let mut document = json!({
             "type": format!("/docs/problems/{slug}"),
             "title": title,
@@ -166,7 +167,7 @@ impl From<StoreError> for Problem {
             }
             StoreError::Invalid(invalid) if invalid.field == "status" => Problem::new(Kind::Conflict, invalid.reason),
             StoreError::Invalid(invalid) => {
-                let code = if invalid.field == "target" { "unknown_target" } else { "invalid" };
+                let code = if invalid.field == "target" { FaultCode::UnknownTarget } else { FaultCode::Invalid };
                 Problem::body(vec![Fault::new(format!("/{}", invalid.field.replace('.', "/")), code, invalid.reason)])
             }
             StoreError::Unavailable { reason, maybe_done, .. } => {

@@ -7,8 +7,9 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use everbell::Runs;
 use everbell_core::RunStatus;
-use everbell_core::store::{Bucket, RunHistogram, Store, StoreResult};
+use everbell_core::store::{Bucket, RunHistogram, StoreResult};
 use jiff::Timestamp;
 
 /// A cache of hours whose runs have all ended.
@@ -17,12 +18,12 @@ pub(crate) struct Hours(Mutex<Vec<Bucket>>);
 
 impl Hours {
     /// All runs between these bounds, with times.
-    pub(crate) async fn read(&self, store: &dyn Store, bounds: &[Timestamp]) -> StoreResult<Vec<Bucket>> {
-        let mut buckets = store.count_runs_by_time(&RunHistogram::new(bounds.to_vec())?).await?;
+    pub(crate) async fn read(&self, runs: &Runs, bounds: &[Timestamp]) -> StoreResult<Vec<Bucket>> {
+        let mut buckets = runs.count_runs_by_time(&RunHistogram::new(bounds.to_vec())?).await?;
         let missing = fill_known(&mut buckets, &self.0.lock().unwrap_or_else(PoisonError::into_inner));
         for part in missing {
             let histogram = RunHistogram::new(bounds[part.start..=part.end].to_vec())?.with_times();
-            for (index, bucket) in part.zip(store.count_runs_by_time(&histogram).await?) {
+            for (index, bucket) in part.zip(runs.count_runs_by_time(&histogram).await?) {
                 buckets[index] = bucket;
             }
         }

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn people_are_not_told_of_members_and_headers() {
-        for about in CATALOG {
+        for about in &CATALOG {
             let text = help(about.kind);
             assert!(!text.contains('`') && !text.is_empty(), "{text}");
         }

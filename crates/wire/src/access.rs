@@ -7,6 +7,19 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::raw::parsed;
+use crate::words::words;
+
+words!(
+    /// What a caller may do.
+    Role {
+        /// Read.
+        Viewer = "viewer",
+        /// Read and act: pause, resume, run now, cancel.
+        Operator = "operator",
+        /// Everything: change jobs, orgs, tokens and the configuration.
+        Admin = "admin",
+    }
+);
 
 /// A token, without its secret.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -14,8 +27,8 @@ use crate::raw::parsed;
 pub struct Token {
     /// Its name, which is unique.
     pub name: String,
-    /// `viewer`, `operator` or `admin`.
-    pub role: String,
+    /// The role of its callers.
+    pub role: Role,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it ends; null for never.
@@ -40,7 +53,7 @@ impl From<&store::Token> for Token {
     fn from(token: &store::Token) -> Token {
         Token {
             name: token.name.clone(),
-            role: token.role.clone(),
+            role: Role::from_word(&token.role),
             created_at: token.created_at,
             expires_at: token.expires_at,
             revoked_at: token.revoked_at,
@@ -74,8 +87,8 @@ pub struct AuditEntry {
     pub from: Option<String>,
     /// The `X-Request-Id` of the request.
     pub request_id: Option<String>,
-    /// The role of the actor.
-    pub role: Option<String>,
+    /// The role of the actor; null where it needed none.
+    pub role: Option<Role>,
 }
 
 impl From<&store::AuditEntry> for AuditEntry {
@@ -91,7 +104,7 @@ impl From<&store::AuditEntry> for AuditEntry {
             after: parsed(entry.after.as_ref()),
             from: entry.origin.address.clone(),
             request_id: entry.origin.request_id.clone(),
-            role: entry.origin.role.clone(),
+            role: entry.origin.role.as_deref().map(Role::from_word),
         }
     }
 }
@@ -105,7 +118,7 @@ pub struct Session {
     /// The actor that signed in, such as `token:ops`.
     pub actor: String,
     /// The role of the actor.
-    pub role: String,
+    pub role: Role,
     /// When the browser signed in.
     pub created_at: Timestamp,
     /// When it ends if it is not used any more.
@@ -133,7 +146,7 @@ impl Session {
         Session {
             id: session.id.to_string(),
             actor: session.actor.clone(),
-            role: session.role.clone(),
+            role: Role::from_word(&session.role),
             created_at: session.created_at,
             expires_at: session.ends_at(),
             last_used_at: session.last_used_at.max(session.created_at),

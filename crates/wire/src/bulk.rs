@@ -6,14 +6,30 @@ use utoipa::ToSchema;
 
 use crate::words::words;
 
+words!(
+    /// An action on many jobs.
+    BulkAction {
+        /// The jobs do not fire until they are resumed.
+        Pause = "pause",
+        /// They fire again.
+        Resume = "resume",
+        /// Each gets a run now.
+        RunNow = "run_now",
+        /// The next runs of each are skipped.
+        SkipNext = "skip_next",
+        /// They never fire again.
+        Retire = "retire",
+    }
+);
+
 /// The effect of an action on many jobs, done or planned.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bulk {
     /// Whether nothing was changed.
     pub dry_run: bool,
-    /// The action, such as `pause`.
-    pub action: String,
+    /// The action.
+    pub action: BulkAction,
     /// How many jobs were or would be changed.
     pub changed: u64,
     /// One entry for each job.

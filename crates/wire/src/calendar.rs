@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::job::Source;
+
 /// A calendar.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -13,8 +15,8 @@ pub struct Calendar {
     pub name: String,
     /// 1, 2, 3, …; grows with each edit. The ETag.
     pub version: u32,
-    /// The owner: `api`, or `config` if a configuration file declares it.
-    pub source: String,
+    /// The owner.
+    pub source: Source,
     /// The IANA time zone whose days they are; null for the zone of the job, or of the org.
     pub timezone: Option<String>,
     /// Dates, ranges, and dates of every year, with their names. Events of an iCalendar text are among them.
@@ -132,7 +134,7 @@ impl Calendar {
         Calendar {
             name: calendar.name().to_string(),
             version: calendar.version(),
-            source: stored.source.to_string(),
+            source: stored.source.into(),
             timezone: content.timezone.as_ref().map(|zone| zone.name().to_owned()),
             dates: content.entries.iter().map(ToString::to_string).collect(),
             weekly: content.weekly.words().into_iter().map(str::to_owned).collect(),

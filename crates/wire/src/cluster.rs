@@ -93,7 +93,7 @@ pub struct Status {
     /// The caller, such as `token:ops`.
     pub actor: String,
     /// The role of the caller.
-    pub role: String,
+    pub role: crate::Role,
     /// The database and its version.
     pub database: String,
     /// The version of the schema.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::form::job::{self, JOB};
+use crate::form::job::{self, JOB, JobForm};
 use crate::form::{Naming, definition};
 
 /// The body of a request that creates or changes a job. Its payload is sent as it was written, so no number loses a digit.
@@ -35,6 +35,30 @@ impl JobBody {
     /// A job that starts when runs of another job succeed.
     pub fn following(job_key: &str, target: &str, parent: &str) -> JobBody {
         JobBody::default().with("jobKey", job_key).with("target", target).with("after", json!({ "job": parent }))
+    }
+
+    /// The key of the job, if it was set.
+    pub fn job_key(&self) -> Option<&str> {
+        self.text("jobKey")
+    }
+
+    /// The target, if it was set.
+    pub fn target(&self) -> Option<&str> {
+        self.text("target")
+    }
+
+    /// The cron expression as it was written, if it was set.
+    pub fn cron_expression(&self) -> Option<&str> {
+        self.text("cronExpression")
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.members.get(name)?.as_str()
+    }
+
+    /// Reads the job, as far as that is possible, and every fault.
+    pub fn read(&self) -> JobForm {
+        job::read(&Value::Object(self.members.clone()), self.payload.as_deref(), Naming::Camel)
     }
 
     /// Sets a member, named as in the API.

@@ -53,7 +53,7 @@ pub mod time_input;
 pub mod top;
 pub mod what_if;
 
-pub use access::{AuditEntry, EndedSessions, NewToken, Session, Token};
+pub use access::{AuditEntry, EndedSessions, NewToken, Role, Session, Token};
 pub use backfill::{Backfill, BackfillOrgs, BackfillReport, BackfillSlot, StoppedBackfill};
 pub use bulk::{Bulk, BulkItem, RerunItem, Reruns};
 pub use calendar::{Calendar, CalendarEffect, CalendarFailure, CalendarWritten, Freeze};
@@ -70,7 +70,7 @@ pub use org_job::{JobOrgs, OrgJob, OrgOverride, OrgUpdate, OrgUpdateStarted, Ove
 pub use page::{Items, Page};
 pub use policies::Policies;
 pub use preview::{Fire, Fires, Preview, Warning};
-pub use problem::{Fault, Problem};
+pub use problem::{Fault, FaultCode, Problem, ProblemCode};
 pub use raw::Raw;
 pub use reload::{ConfigChange, Reloaded};
 pub use report::{ClusterStats, NextFire, NextFires, Outage, OutageJob};

@@ -7,6 +7,71 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::raw::parsed;
+use crate::words::words;
+
+words!(
+    /// The kind of a problem of a job or an instance.
+    JobProblemKind from alert::Kind {
+        /// Its runs fail.
+        Failed = "failed",
+        /// It has not succeeded in time.
+        NoSuccess = "no_success",
+        /// It cannot fire.
+        JobError = "job_error",
+        /// Its failures paused it.
+        AutoPaused = "auto_paused",
+        /// It missed slots.
+        Missed = "missed",
+        /// Its slots were skipped.
+        Skipped = "skipped",
+        /// A run has not started in time.
+        LateStart = "late_start",
+        /// A run takes longer than expected.
+        TooLong = "too_long",
+        /// An instance ended without a shutdown.
+        InstanceLost = "instance_lost",
+    }
+);
+
+words!(
+    /// The type of a channel.
+    ChannelType {
+        /// An HTTP request with a JSON document.
+        Webhook = "webhook",
+        /// A message in Slack, or in a program that reads the same webhooks.
+        Slack = "slack",
+        /// A mail.
+        Email = "email",
+        /// A program on the machine of the server.
+        Command = "command",
+    }
+);
+
+words!(
+    /// The change of a problem that a message is about.
+    MessageChange from alert::Change {
+        /// It began.
+        Opened = "opened",
+        /// It goes on.
+        Reminded = "reminded",
+        /// It is over.
+        Recovered = "recovered",
+        /// There is none: an operator tests the channel.
+        Test = "test",
+    }
+);
+
+words!(
+    /// Whether a message was delivered.
+    DeliveryStatus from alert::DeliveryStatus {
+        /// It waits, or is being sent.
+        Pending = "pending",
+        /// The receiver accepted it.
+        Delivered = "delivered",
+        /// It was given up.
+        Dead = "dead",
+    }
+);
 
 /// Something that is wrong with a job or an instance, or was.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
@@ -14,8 +79,8 @@ use crate::raw::parsed;
 pub struct JobProblem {
     /// Its id.
     pub id: String,
-    /// `failed`, `no_success`, `job_error`, `auto_paused`, `missed`, `skipped`, `late_start`, `too_long` or `instance_lost`.
-    pub kind: String,
+    /// What is wrong.
+    pub kind: JobProblemKind,
     /// The key of the job; empty for `instance_lost`.
     pub job_key: String,
     /// The instance; null for problems of jobs.
@@ -81,7 +146,7 @@ impl JobProblem {
         let muted = problem.muted.as_ref().filter(|_| problem.is_muted(now));
         JobProblem {
             id: problem.id.to_string(),
-            kind: problem.kind.as_str().to_owned(),
+            kind: problem.kind.into(),
             job_key: problem.job().map(ToString::to_string).unwrap_or_default(),
             instance: problem
                 .subject
@@ -109,9 +174,9 @@ impl JobProblem {
 pub struct NotifyChannel {
     /// Its name.
     pub name: String,
-    /// `webhook`, `slack`, `email` or `command`.
+    /// How it sends messages.
     #[serde(rename = "type")]
-    pub kind: String,
+    pub kind: ChannelType,
     /// The rules that use it.
     pub rules: Vec<String>,
     /// Its newest message; null if there is none.
@@ -130,16 +195,16 @@ pub struct NotifyDelivery {
     pub id: String,
     /// The name of the channel.
     pub channel: String,
-    /// `opened`, `reminded`, `recovered` or `test`.
-    pub change: String,
+    /// The change that it is about.
+    pub change: MessageChange,
     /// The title of the message.
     pub title: String,
     /// The id of the problem; null for a test.
     pub problem_id: Option<String>,
     /// The rule; null for a test.
     pub rule: Option<String>,
-    /// `pending`, `delivered` or `dead`: given up.
-    pub status: String,
+    /// Whether it was delivered.
+    pub status: DeliveryStatus,
     /// How often it was tried.
     pub attempts: u32,
     /// When it was written.
@@ -160,11 +225,11 @@ impl From<&alert::Delivery> for NotifyDelivery {
         NotifyDelivery {
             id: new.id.to_string(),
             channel: new.channel.clone(),
-            change: new.change.as_str().to_owned(),
+            change: new.change.into(),
             title: title.to_owned(),
             problem_id: new.problem.map(|problem| problem.to_string()),
             rule: new.rule.clone(),
-            status: delivery.status.as_str().to_owned(),
+            status: delivery.status.into(),
             attempts: delivery.attempt,
             created_at: new.created_at,
             next_attempt_at: delivery.ended_at.is_none().then_some(delivery.next_attempt_at),

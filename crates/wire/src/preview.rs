@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::words::words;
+
 pub use notes::note;
 
 /// The meaning of a cron expression.
@@ -58,12 +60,36 @@ pub struct Fires {
     pub items: Vec<Fire>,
 }
 
+words!(
+    /// The kind of a warning.
+    WarningCode from cron::WarningCode {
+        /// Both day fields are restricted, so either is enough.
+        EitherDay = "either_day",
+        /// A step does not divide its range: the last interval is shorter.
+        UnevenStep = "uneven_step",
+        /// Some months lack the day.
+        MissingDay = "missing_day",
+        /// The local time does not exist on a date.
+        DstGap = "dst_gap",
+        /// The local time happens twice on a date.
+        DstFold = "dst_fold",
+        /// A freeze keeps the job from firing.
+        Frozen = "frozen",
+        /// No live instance serves the target.
+        UnservedTarget = "unserved_target",
+        /// A program or a configuration file declares the job.
+        DeclaredElsewhere = "declared_elsewhere",
+        /// The job that this one waits for does not exist.
+        UnknownDependency = "unknown_dependency",
+    }
+);
+
 /// A warning about a schedule.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Warning {
     /// A stable word for programs.
-    pub code: String,
+    pub code: WarningCode,
     /// The explanation.
     pub detail: String,
     /// The local date on which it happens next.
@@ -105,7 +131,7 @@ impl Preview {
 impl From<&cron::Warning> for Warning {
     fn from(warning: &cron::Warning) -> Warning {
         Warning {
-            code: warning.code.as_str().to_owned(),
+            code: warning.code.into(),
             detail: warning.detail.clone(),
             local_date: warning.local_date.map(|date| date.to_string()),
             at: warning.at,

@@ -4,7 +4,135 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Run;
+use crate::access::Role;
 use crate::run::RunStatus;
+use crate::words::words;
+
+words!(
+    /// The code of a kind of problem.
+    ProblemCode {
+        /// A field, a parameter or a header is not valid.
+        InvalidInput = "InvalidInput",
+        /// The body is not valid JSON.
+        MalformedJson = "MalformedJson",
+        /// A token or session is missing or unknown.
+        Unauthenticated = "Unauthenticated",
+        /// The caller lacks the required role.
+        Forbidden = "Forbidden",
+        /// The object does not exist.
+        NotFound = "NotFound",
+        /// The path has no such method.
+        MethodNotAllowed = "MethodNotAllowed",
+        /// The request took too long to arrive.
+        RequestTimeout = "RequestTimeout",
+        /// The object is in a state that does not allow the request.
+        Conflict = "Conflict",
+        /// A job with this key exists.
+        JobKeyExists = "JobKeyExists",
+        /// An active run keeps another from starting.
+        OverlapSkipped = "OverlapSkipped",
+        /// The job is retired.
+        JobRetired = "JobRetired",
+        /// The job has as many pending runs as it may have.
+        TooManyPendingRuns = "TooManyPendingRuns",
+        /// The first request with this idempotency key is still being answered.
+        IdempotencyInProgress = "IdempotencyInProgress",
+        /// The object is no longer at the revision of `If-Match`.
+        RevisionMismatch = "RevisionMismatch",
+        /// The body is too large.
+        PayloadTooLarge = "PayloadTooLarge",
+        /// The body has another media type than the route reads.
+        UnsupportedMediaType = "UnsupportedMediaType",
+        /// The request names another host.
+        Misdirected = "Misdirected",
+        /// The idempotency key belongs to another request.
+        IdempotencyKeyReused = "IdempotencyKeyReused",
+        /// `If-Match` is missing.
+        PreconditionRequired = "PreconditionRequired",
+        /// The caller sent too many requests.
+        RateLimited = "RateLimited",
+        /// The server failed.
+        Internal = "Internal",
+        /// The server or its database is not available.
+        NotReady = "NotReady",
+    }
+);
+
+/// The code of an answer without one, as a proxy may send it.
+impl Default for ProblemCode {
+    fn default() -> ProblemCode {
+        ProblemCode::Other(String::new())
+    }
+}
+
+words!(
+    /// The kind of a fault: of a member, a parameter or a header.
+    FaultCode {
+        /// The value is not allowed; `detail` says what is.
+        Invalid = "invalid",
+        /// It is required and missing.
+        Required = "required",
+        /// The value has another type.
+        WrongType = "wrong_type",
+        /// The value is too small, too large, too short or too long.
+        OutOfRange = "out_of_range",
+        /// No member or parameter has this name here.
+        UnknownField = "unknown_field",
+        /// No IANA time zone has this name.
+        UnknownZone = "unknown_zone",
+        /// No live instance serves this target.
+        UnknownTarget = "unknown_target",
+        /// The object does not exist.
+        NotFound = "not_found",
+        /// The text is not valid JSON.
+        Malformed = "malformed",
+        /// The member occurs twice.
+        Duplicate = "duplicate",
+        /// It contradicts another member.
+        Conflict = "conflict",
+        /// The name belongs to another object.
+        Taken = "taken",
+        /// The cron expression is empty.
+        Empty = "empty",
+        /// The cron expression is too long.
+        TooLong = "too_long",
+        /// The cron expression has too few or too many fields.
+        FieldCount = "field_count",
+        /// The cron expression names an unknown month or weekday.
+        UnknownName = "unknown_name",
+        /// The cron expression has a character that does not belong there.
+        Unexpected = "unexpected",
+        /// A value of the cron expression is missing.
+        MissingValue = "missing_value",
+        /// A step of the cron expression is not valid.
+        BadStep = "bad_step",
+        /// The count after `#` is not valid.
+        BadCount = "bad_count",
+        /// A part of the cron expression belongs into another field.
+        Misplaced = "misplaced",
+        /// No macro has this name.
+        UnknownMacro = "unknown_macro",
+        /// The interval of `@every` is not valid.
+        BadInterval = "bad_interval",
+        /// The cron expression never fires.
+        NeverFires = "never_fires",
+    }
+);
+
+impl Default for FaultCode {
+    fn default() -> FaultCode {
+        FaultCode::Other(String::new())
+    }
+}
+
+/// The code of a word in the source, which OpenAPI has to know.
+impl From<&'static str> for FaultCode {
+    fn from(word: &'static str) -> FaultCode {
+        let code = FaultCode::from_word(word);
+        debug_assert!(!matches!(code, FaultCode::Other(_)), "`{word}` is no code of a fault");
+        code
+    }
+}
 
 /// The answer to a request that failed.
 ///
@@ -24,10 +152,10 @@ pub struct Problem {
     #[serde(default)]
     #[schema(required = true)]
     pub status: u16,
-    /// A stable word for programs, such as `NotFound`.
+    /// A stable word for programs.
     #[serde(default)]
     #[schema(required = true)]
-    pub code: String,
+    pub code: ProblemCode,
     /// The cause of this problem, and how to fix it.
     #[serde(default)]
     #[schema(required = true)]
@@ -59,7 +187,7 @@ pub struct Problem {
     /// With `Forbidden`: the role that the request needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
-    pub needed_role: Option<String>,
+    pub needed_role: Option<Role>,
     /// With `OverlapSkipped`: the skipped run that was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
@@ -68,13 +196,6 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub active_run: Option<Box<Run>>,
-}
-
-impl Problem {
-    /// The code of a problem about an object that does not exist.
-    pub const NOT_FOUND: &str = "NotFound";
-    /// The code of a problem about a run that was skipped because another one is active.
-    pub const OVERLAP_SKIPPED: &str = "OverlapSkipped";
 }
 
 /// The page of a kind of problem.
@@ -86,8 +207,8 @@ pub struct ProblemKind {
     pub title: String,
     /// The HTTP status.
     pub status: u16,
-    /// A stable word for programs, such as `NotFound`.
-    pub code: String,
+    /// A stable word for programs.
+    pub code: ProblemCode,
     /// How to avoid it.
     pub help: String,
 }
@@ -110,7 +231,7 @@ pub struct Fault {
     /// A stable word for programs.
     #[serde(default)]
     #[schema(required = true)]
-    pub code: String,
+    pub code: FaultCode,
     /// The fault, and what is allowed.
     #[serde(default)]
     #[schema(required = true)]

@@ -3,6 +3,28 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::words::words;
+
+words!(
+    /// A part of the configuration.
+    ConfigPart {
+        /// A target.
+        Target = "target",
+        /// A job.
+        Job = "job",
+        /// A calendar.
+        Calendar = "calendar",
+        /// A channel for notifications.
+        Notify = "notify",
+        /// A rule of notifications.
+        Rule = "rule",
+        /// A template of a schedule.
+        Template = "template",
+        /// A setting.
+        Setting = "setting",
+    }
+);
+
 /// The changes of a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -25,8 +47,8 @@ pub struct Reloaded {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfigChange {
-    /// `target`, `job`, `notify`, `rule`, `template` or `setting`.
-    pub part: String,
+    /// The part that changed.
+    pub part: ConfigPart,
     /// Its label, key or name.
     pub name: String,
     /// The change in words, such as `added`.

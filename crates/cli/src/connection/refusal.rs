@@ -35,14 +35,6 @@ const FLAGS: &[(&str, &str)] = &[
     ("q", "--search"),
 ];
 
-/// Words of details, and the flags that stand for them.
-const WORDS: &[(&str, &str)] = &[
-    ("`orgs`: `all`", "`--all-orgs`"),
-    ("`orgId`", "`--org`"),
-    ("`cronExpression`", "`--cron`"),
-    ("`localTime`", "`--at`"),
-];
-
 /// Kinds of objects that have a list command.
 const LISTED_KINDS: [&str; 3] = ["job", "org", "run"];
 
@@ -89,7 +81,7 @@ impl Refusal {
     /// A hint at the command that lists the objects of the kind that is missing.
     fn list_hint(&self) -> Option<String> {
         let problem = self.problem();
-        let missing = problem.subject.as_deref().filter(|_| problem.code == wire::Problem::NOT_FOUND)?;
+        let missing = problem.subject.as_deref().filter(|_| problem.code == wire::ProblemCode::NotFound)?;
         LISTED_KINDS.contains(&missing).then(|| format!("list them: everbell {missing}s list"))
     }
 }
@@ -97,11 +89,24 @@ impl Refusal {
 /// The location of a fault, as the command line names it, and its detail.
 fn in_flags(fault: &wire::Fault) -> (String, String) {
     let location = flag_of(fault.location());
-    let detail = WORDS.iter().fold(fault.detail.clone(), |text, (member, flag)| text.replace(member, flag));
+    let detail = naming_flags(&fault.detail);
     // The number of a line is named once.
     let line = location.split(": ").next().filter(|line| line.starts_with("line "));
     let detail = line.and_then(|line| detail.strip_prefix(line)?.strip_prefix(": ")).unwrap_or(&detail).to_owned();
     (location, detail)
+}
+
+/// The detail of a fault, with flags for the members that it names in backticks.
+fn naming_flags(detail: &str) -> String {
+    let flag = |name: &str| {
+        let (_, flag) = FLAGS.iter().find(|(member, _)| member.strip_prefix("#/") == Some(name))?;
+        flag.starts_with("--").then_some(*flag)
+    };
+    let detail = detail.replace("`orgs`: `all`", "`--all-orgs`");
+    let spans = detail.split('`').enumerate();
+    // Every second part is between backticks.
+    let parts = spans.map(|(n, part)| flag(part).filter(|_| n % 2 == 1).unwrap_or(part));
+    parts.collect::<Vec<_>>().join("`")
 }
 
 /// The flag for a member of a body or a parameter.
@@ -250,13 +255,15 @@ mod tests {
             {"parameter": "lastRunStatus.0", "detail": "is lost"}, {"pointer": "#/orgs/1", "detail": "is empty"},
             {"pointer": "#/2", "detail": "line 2: is no object"}, {"pointer": "#", "detail": "says nothing"},
             {"pointer": "#/3/timezone", "detail": "line 3: is unknown"},
+            {"pointer": "#/orgId", "detail": "orgId: set `orgId` or `orgs`: `all`, see `timezone`, not `target`"},
         ]);
-        let raw = refused(400, &json!({"detail": "9 members.", "errors": errors}));
+        let raw = refused(400, &json!({"detail": "10 members.", "errors": errors}));
         assert!(raw.to_string().starts_with("cannot POST /api/v1/jobs\n  #/timezone: is unknown\n"), "{raw}");
         let explained = Err::<(), _>(raw).with_action(|| "create job `a`".to_owned());
         let expected = "cannot create job `a`\n  --tz: is unknown\n  --catch-up-limit: is 0\n  --labels: is no text\n  \
                         --limit: is\\u{7} long\n  --last-run: is lost\n  --orgs: is empty\n  line 2: is no object\n  \
-                        says nothing\n  line 3: timezone: is unknown";
+                        says nothing\n  line 3: timezone: is unknown\n  --org: orgId: set `--org` or `--all-orgs`, \
+                        see `--tz`, not `target`";
         assert_eq!(explained.unwrap_err().to_string(), expected);
     }
 

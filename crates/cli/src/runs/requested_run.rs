@@ -39,7 +39,7 @@ impl RequestedRun<'_> {
     /// Prints whether the run started, or follows it.
     pub(crate) fn report(self, session: &mut Session<'_>, wait: &WaitArgs) -> Result<Exit, CliError> {
         let response = match self.response {
-            Err(CliError::Refused(refusal)) if refusal.problem().code == wire::Problem::OVERLAP_SKIPPED => {
+            Err(CliError::Refused(refusal)) if refusal.problem().code == wire::ProblemCode::OverlapSkipped => {
                 let wire::Problem { run, active_run, .. } = refusal.problem();
                 return skipped(session, run.as_deref(), active_run.as_deref(), refusal.json(), self.if_skipped);
             }

@@ -92,7 +92,7 @@ impl Syncer {
         self.expect_calendars(parts, &declared.values().collect::<Vec<_>>()).await?;
         let plan = self.plan(parts).await?;
         let conflicts: Vec<String> = plan.conflicts().map(conflict).collect();
-        if conflicts.is_empty() { Ok(plan) } else { Err(BuildError::Invalid(conflicts)) }
+        if conflicts.is_empty() { Ok(plan) } else { Err(BuildError::Owned(conflicts)) }
     }
 
     /// Carries out the plan. Jobs of another owner block all of it.
@@ -166,7 +166,7 @@ impl Syncer {
             match self.settle_once(parts, key).await {
                 Err(error) if attempt < MAX_ATTEMPTS && is_worth_a_look(&error) => {}
                 Ok(Some(step)) if matches!(step.action, SyncAction::Conflict { .. }) => {
-                    return Err(BuildError::Invalid(vec![conflict(&step)]));
+                    return Err(BuildError::Owned(vec![conflict(&step)]));
                 }
                 answer => return Ok(answer?),
             }

@@ -1,5 +1,6 @@
 //! Actions on many jobs, optionally as a dry run: pause, resume, run now, skip the next runs, retire.
 
+use everbell_wire::bulk::BulkAction;
 use everbell::client::Change;
 use everbell::core::store::PageRequest;
 use everbell::{JobRow, JobStatus, Jobs, RunNow, StoreError};
@@ -70,12 +71,12 @@ pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> 
     }
     let until = time(&mut form, "until", &Zone::utc());
     let reason = form.text("reason").map(str::to_owned);
-    let word = form.text("action").unwrap_or_default().to_owned();
-    let action = match word.as_str() {
-        "pause" => Action::Pause { reason: reason.clone().unwrap_or_default(), until },
-        "run_now" => Action::RunNow,
-        "skip_next" => Action::SkipNext { count: form.count("count").unwrap_or(1) },
-        "retire" => Action::Retire,
+    let word = BulkAction::from_word(form.text("action").unwrap_or_default());
+    let action = match word {
+        BulkAction::Pause => Action::Pause { reason: reason.clone().unwrap_or_default(), until },
+        BulkAction::RunNow => Action::RunNow,
+        BulkAction::SkipNext => Action::SkipNext { count: form.count("count").unwrap_or(1) },
+        BulkAction::Retire => Action::Retire,
         _ => Action::Resume { once: form.text("missed") == Some("fire_once") },
     };
     if matches!(action, Action::Retire) {

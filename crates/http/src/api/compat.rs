@@ -16,7 +16,8 @@ use crate::problem::{Kind as ProblemKind, Problem};
 use crate::request::{ApiRequest, ApiResponse, ResponseBody};
 use everbell_wire::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 
-const READ_ONLY: Kind = Kind::Json;
+const READ_ONLY_ID: Kind = Kind::Ignored(&TEXT);
+const READ_ONLY_TIME: Kind = Kind::Ignored(&Kind::Time);
 const IGNORED: &str = "Read-only. Ignored, so a response can be sent back as a request.";
 
 macro_rules! schedule_fields {
@@ -30,13 +31,13 @@ macro_rules! schedule_fields {
             $need("target", TEXT, "The target of the schedule."),
             optional("payload", Kind::Json, "The input of the target."),
             optional("kind", TEXT, "Read-only: the label `kind` of the job."),
-            optional("id", READ_ONLY, IGNORED),
-            optional("next_run_at", READ_ONLY, IGNORED),
-            optional("last_run_at", READ_ONLY, IGNORED),
-            optional("last_enqueued_at", READ_ONLY, IGNORED),
-            optional("last_run_id", READ_ONLY, IGNORED),
-            optional("created_at", READ_ONLY, IGNORED),
-            optional("updated_at", READ_ONLY, IGNORED),
+            optional("id", READ_ONLY_ID, IGNORED),
+            optional("next_run_at", READ_ONLY_TIME, IGNORED),
+            optional("last_run_at", READ_ONLY_TIME, IGNORED),
+            optional("last_enqueued_at", READ_ONLY_TIME, IGNORED),
+            optional("last_run_id", READ_ONLY_ID, IGNORED),
+            optional("created_at", READ_ONLY_TIME, IGNORED),
+            optional("updated_at", READ_ONLY_TIME, IGNORED),
         ]
     };
 }

@@ -1,5 +1,6 @@
 //! New versions of jobs, and differences between versions.
 
+use everbell_wire::FaultCode;
 use axum::http::StatusCode;
 use everbell::{JobRow, StoreError};
 use everbell_core::store::{Changed, JobRef};
@@ -124,9 +125,9 @@ async fn merged(request: &ApiRequest, before: &JobRow) -> Result<JobForm, Proble
 
 /// Explains members that cannot be edited, and the alternative.
 fn with_alternative(fault: &mut Fault) {
-    let instead = match (fault.code, fault.pointer.as_str()) {
-        ("unknown_field", "/jobKey") => "cannot be changed; create a job with the new key and retire this one",
-        ("unknown_field", "/status") => "cannot be edited; use `pause` or `resume`, or DELETE the job to retire it",
+    let instead = match (&fault.code, fault.pointer.as_str()) {
+        (FaultCode::UnknownField, "/jobKey") => "cannot be changed; create a job with the new key and retire this one",
+        (FaultCode::UnknownField, "/status") => "cannot be edited; use `pause` or `resume`, or DELETE the job to retire it",
         _ => return,
     };
     instead.clone_into(&mut fault.detail);

@@ -47,7 +47,7 @@ pub async fn status(request: ApiRequest) -> Result<ApiResponse, Problem> {
         tz_data: Zone::data_version().to_owned(),
         now: bell.now(),
         actor: request.actor.name.clone(),
-        role: request.actor.role.as_str().to_owned(),
+        role: wire::Role::from_word(request.actor.role.as_str()),
         database: store.product,
         schema_version: store.schema_version,
         size_bytes: store.size_bytes,

@@ -1,5 +1,6 @@
 //! Jobs: create, list, read.
 
+use everbell_wire::preview::WarningCode;
 use axum::http::StatusCode;
 use everbell::client::{TargetStatus, freeze_at};
 use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreError, Target};
@@ -194,7 +195,7 @@ fn frozen_next(document: wire::Job, row: &JobRow, freezes: &[Freeze]) -> wire::J
 /// Warns that a freeze keeps a job from firing.
 pub fn frozen(freeze: &Freeze) -> wire::Warning {
     let detail = format!("{freeze}; its slots become a gap and are not caught up");
-    wire::Warning { code: "frozen".to_owned(), detail, local_date: None, at: Some(freeze.ends_at) }
+    wire::Warning { code: WarningCode::Frozen, detail, local_date: None, at: Some(freeze.ends_at) }
 }
 
 pub(crate) async fn versions(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -253,7 +254,7 @@ pub(super) async fn documented(request: &ApiRequest, row: &JobRow) -> wire::Job 
 /// Warns that a job does not fire at this moment.
 fn unserved_target(target: &str) -> wire::Warning {
     let detail = format!("no live instance serves target `{target}`; the job does not fire until one does");
-    wire::Warning { code: "unserved_target".to_owned(), detail, local_date: None, at: None }
+    wire::Warning { code: WarningCode::UnservedTarget, detail, local_date: None, at: None }
 }
 
 /// Warns that a configuration file or a program declares the job, unless it is as declared.
@@ -273,14 +274,14 @@ pub fn declared_elsewhere(row: &JobRow) -> Option<wire::Warning> {
             "this job is declared by a program; its next start reverts this change unless the code is changed too".to_owned()
         }
     };
-    Some(wire::Warning { code: "declared_elsewhere".to_owned(), detail: declared, local_date: None, at: None })
+    Some(wire::Warning { code: WarningCode::DeclaredElsewhere, detail: declared, local_date: None, at: None })
 }
 
 /// Warns that a job depends on a key without a current job.
 pub fn missing_dependency(key: &str) -> wire::Warning {
     let detail =
         format!("it depends on `{key}`, which is not a current job; every slot is skipped until that job succeeds");
-    wire::Warning { code: "unknown_dependency".to_owned(), detail, local_date: None, at: None }
+    wire::Warning { code: WarningCode::UnknownDependency, detail, local_date: None, at: None }
 }
 
 pub(super) fn etag(row: &JobRow) -> String {

@@ -1,5 +1,6 @@
 //! Problems of jobs, and the channels that people are told of them through.
 
+use everbell_wire::notify::ChannelType;
 use axum::http::StatusCode;
 use everbell_core::alert::{
     Change, DeliveryStatus, Kind as ProblemKind, Mute, NewDelivery, Note, ProblemChange, test_delivery_id,
@@ -131,7 +132,7 @@ pub async fn described(request: &ApiRequest) -> Result<Vec<wire::NotifyChannel>,
         let dead = store.list_deliveries(&of(Some(DeliveryStatus::Dead)), &all).await?;
         described.push(wire::NotifyChannel {
             name: name.clone(),
-            kind: (*kind).to_owned(),
+            kind: ChannelType::from_word(kind),
             rules: rules.clone(),
             last: last.items.first().map(wire::NotifyDelivery::from),
             pending: pending.items.len() as u64,

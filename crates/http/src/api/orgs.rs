@@ -212,7 +212,7 @@ fn without_line_number(detail: &str) -> String {
 
 /// The place of a fault is its line and its member.
 fn on_line(number: usize, fault: &Fault) -> Fault {
-    Fault::new(format!("/{number}{}", fault.pointer), fault.code, format!("line {number}: {}", fault.detail))
+    Fault::new(format!("/{number}{}", fault.pointer), fault.code.clone(), format!("line {number}: {}", fault.detail))
 }
 
 /// Assigns an error of the store to the last line that names the org.

@@ -92,7 +92,7 @@ pub async fn problem(request: ApiRequest) -> Result<ApiResponse, Problem> {
         r#type: format!("/docs/problems/{}", about.slug),
         title: about.title.to_owned(),
         status: about.status,
-        code: about.code.to_owned(),
+        code: about.code.clone(),
         help: about.help.to_owned(),
     })
 }

@@ -7,6 +7,7 @@ fn kinds_are_told_apart_by_their_words() {
         assert_eq!(about.kind as usize, n, "{}", about.slug);
         let differs = |other: &About| other.slug != about.slug && other.code != about.code;
         assert!(CATALOG[..n].iter().all(differs), "{}", about.slug);
+        assert!(!matches!(about.code, wire::ProblemCode::Other(_)), "{}", about.slug);
         assert!((400..600).contains(&about.status) && about.help.ends_with('.'), "{}", about.slug);
     }
 }

@@ -10,6 +10,7 @@ use super::document::Document;
 use super::fields::{self, ALTERNATIVES, SECTIONS};
 use super::problem::Problem;
 use super::variables::{Environment, VARIABLES};
+use everbell_wire::FaultCode;
 use everbell_wire::form::{Fault, Field, Form, Kind, Naming, typed};
 
 /// The origin of a value. Later ones override earlier ones.
@@ -193,7 +194,7 @@ impl Layers {
             Origin::Default => (self.file.clone(), None, self.document.key(&fault.pointer)),
         };
         // What is missing may stand in a line that could not be read.
-        let follows = line.is_some_and(|line| self.broken.contains(&line)) || fault.code == "required";
+        let follows = line.is_some_and(|line| self.broken.contains(&line)) || fault.code == FaultCode::Required;
         if follows && !self.broken.is_empty() {
             return;
         }
@@ -222,7 +223,7 @@ fn at_home(fault: Fault) -> Fault {
         _ => false,
     };
     match SECTIONS.iter().find(has) {
-        Some(home) if fault.code == "unknown_field" => {
+        Some(home) if fault.code == FaultCode::UnknownField => {
             Fault { detail: format!("is not a key of this section; it belongs to `[{}]`", home.name), ..fault }
         }
         _ => fault,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use everbell_wire::FaultCode;
 use everbell_core::alert::{Deadline, Kind as Problem, QuietHours, Rule, RuleScope, TimeLimit};
 use everbell_core::{Invalid, JobKey};
 use serde_json::Value;
@@ -90,7 +91,7 @@ fn channel(block: &Value, secrets: Secrets<'_>) -> (ChannelSettings, Vec<Fault>)
             let fields = notify_fields(kind).unwrap_or_default();
             fields.iter().any(|field| Naming::Snake.spell(field.name) == name)
         };
-        fault.code == "unknown_field" && fields.is_none() && NOTIFY_TYPES.iter().any(spells)
+        fault.code == FaultCode::UnknownField && fields.is_none() && NOTIFY_TYPES.iter().any(spells)
     };
     let faults = form.faults().into_iter().filter(|fault| !is_known(fault)).collect();
     (settings, faults)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use everbell_wire::FaultCode;
 use everbell::{Target, TargetOptions};
 use serde_json::Value;
 
@@ -103,7 +104,7 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
         let detail = "`shell` is built in and needs no block: set `allow = true` in the section `[shell]`";
         return Some(Fault { detail: detail.to_owned(), ..fault });
     }
-    if fault.code != "unknown_field" {
+    if fault.code != FaultCode::UnknownField {
         return Some(fault);
     }
     let name = fault.pointer.trim_start_matches('/');

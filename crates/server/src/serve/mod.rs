@@ -279,7 +279,7 @@ async fn build(
 
 fn cannot_build(error: &BuildError) -> CliError {
     let hint = match error {
-        BuildError::Invalid(problems) if problems.iter().any(|problem| problem.contains("is owned by")) => {
+        BuildError::Owned(_) => {
             "rename the job, give servers with different files an `app` of their own in `[jobs]`, or set `adopt = true` there"
         }
         BuildError::Invalid(_) => "`everbell config check` lists all problems",

@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use everbell_wire::reload::ConfigPart;
 use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, SyncAction, changes_only_credentials};
 use everbell_core::Json;
 use everbell_http::{App, Reload, ReloadError, audit_entry};
@@ -99,7 +100,7 @@ impl Reload for Reloader {
         }
         let synced = if dry_run { self.bell.plan_reload(builder).await } else { self.bell.reload(builder).await };
         let synced = synced.map_err(|error| match error {
-            BuildError::Invalid(problems) => ReloadError::Invalid(problems),
+            BuildError::Invalid(problems) | BuildError::Owned(problems) => ReloadError::Invalid(problems),
             BuildError::Store(error) => ReloadError::Store(error),
             other => invalid(other.to_string()),
         })?;
@@ -231,10 +232,10 @@ const SECTIONS: [&str; 11] =
 /// The changes besides those of jobs.
 fn changes(before: &Config, after: &Config) -> Vec<ConfigChange> {
     let mut changes = Vec::new();
-    compare("target", &before.targets, &after.targets, |target| &target.label, &mut changes);
-    compare("notify", &before.channels, &after.channels, |channel| &channel.name, &mut changes);
-    compare("rule", &before.rules, &after.rules, |rule| &rule.name, &mut changes);
-    compare("template", &before.templates, &after.templates, |template| &template.name, &mut changes);
+    compare(&ConfigPart::Target, &before.targets, &after.targets, |target| &target.label, &mut changes);
+    compare(&ConfigPart::Notify, &before.channels, &after.channels, |channel| &channel.name, &mut changes);
+    compare(&ConfigPart::Rule, &before.rules, &after.rules, |rule| &rule.name, &mut changes);
+    compare(&ConfigPart::Template, &before.templates, &after.templates, |template| &template.name, &mut changes);
     let settings = [
         ("api.require_if_match", before.api.require_if_match != after.api.require_if_match),
         ("api.run_now_overlap_status", before.api.run_now_overlap_status != after.api.run_now_overlap_status),
@@ -250,13 +251,13 @@ fn changes(before: &Config, after: &Config) -> Vec<ConfigChange> {
         ("ui.environment", before.ui.environment != after.ui.environment),
     ];
     let settings = settings.into_iter().filter(|(_, is_changed)| *is_changed);
-    changes.extend(settings.map(|(name, _)| change("setting", name, "changed")));
+    changes.extend(settings.map(|(name, _)| change(ConfigPart::Setting, name, "changed")));
     changes
 }
 
 /// Notes which of these were added, changed or removed.
 fn compare<T: PartialEq>(
-    part: &str,
+    part: &ConfigPart,
     before: &[T],
     after: &[T],
     name: impl Fn(&T) -> &String,
@@ -264,17 +265,17 @@ fn compare<T: PartialEq>(
 ) {
     for one in after {
         match before.iter().find(|other| name(other) == name(one)) {
-            None => changes.push(change(part, name(one), "added")),
-            Some(other) if other != one => changes.push(change(part, name(one), "changed")),
+            None => changes.push(change(part.clone(), name(one), "added")),
+            Some(other) if other != one => changes.push(change(part.clone(), name(one), "changed")),
             Some(_) => {}
         }
     }
     let gone = before.iter().filter(|one| !after.iter().any(|other| name(other) == name(one)));
-    changes.extend(gone.map(|one| change(part, name(one), "removed")));
+    changes.extend(gone.map(|one| change(part.clone(), name(one), "removed")));
 }
 
-fn change(part: &str, name: &str, change: &str) -> ConfigChange {
-    ConfigChange { part: part.to_owned(), name: name.to_owned(), change: change.to_owned() }
+fn change(part: ConfigPart, name: &str, change: &str) -> ConfigChange {
+    ConfigChange { part, name: name.to_owned(), change: change.to_owned() }
 }
 
 /// Describes a job that was left as it is, if a person should know.
@@ -291,12 +292,12 @@ fn calendar_change(step: &CalendarStep) -> ConfigChange {
         CalendarAction::Replace { replaces_edit_by: Some(by), .. } => format!("changed, replaces the edit by {by}"),
         _ => "changed".to_owned(),
     };
-    change("calendar", &step.name, &words)
+    change(ConfigPart::Calendar, &step.name, &words)
 }
 
 /// The change of a job: its step without the mark and the key.
 fn job_change(step: &everbell::SyncStep) -> ConfigChange {
     let text = step.to_string();
     let words: Vec<&str> = text.split_whitespace().skip(1).filter(|word| *word != step.key.as_str()).collect();
-    change("job", step.key.as_str(), &words.join(" "))
+    change(ConfigPart::Job, step.key.as_str(), &words.join(" "))
 }

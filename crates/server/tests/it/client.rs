@@ -61,7 +61,7 @@ async fn changes_can_be_bound_to_a_revision_and_repeated_safely() {
     assert_eq!((paused.status, &paused.document.job.status), (200, &JobStatus::Paused));
     assert!(paused.text.starts_with('{') && paused.text.contains("\"pauseReason\":\"a holiday\""), "{}", paused.text);
     let stale = client.jobs().resume("report", &ResumeRequest::default()).if_match(first.revision).await;
-    assert_eq!(stale.unwrap_err().code(), Some("RevisionMismatch"));
+    assert_eq!(stale.unwrap_err().code(), Some(&wire::ProblemCode::RevisionMismatch));
     let any = client.jobs().resume("report", &ResumeRequest::default()).await.unwrap();
     assert_eq!(any.job.status, JobStatus::Active);
 }
@@ -101,7 +101,7 @@ async fn refusals_have_the_problem_of_the_server() {
     let server = Server::start();
     let client = client(&server);
     let Err(Error::Refused(refusal)) = client.jobs().get("nothing").await else { panic!("there is no such job") };
-    assert_eq!((refusal.status, refusal.problem.code.as_str()), (404, wire::Problem::NOT_FOUND));
+    assert_eq!((refusal.status, &refusal.problem.code), (404, &wire::ProblemCode::NotFound));
     assert_eq!(refusal.problem.subject.as_deref(), Some("job"));
     let message = refusal.to_string();
     assert!(message.starts_with("cannot GET /api/v1/jobs/key:nothing: there is no job"), "{message}");
@@ -109,7 +109,7 @@ async fn refusals_have_the_problem_of_the_server() {
     assert!(wrong.to_string().contains("\n  #/timezone: "), "{wrong}");
     let stranger = client.clone().with_token("evb_0000000000000000").unwrap();
     let refused = stranger.jobs().list(&JobQuery::default()).next().await.err().unwrap();
-    assert_eq!(refused.code(), Some("Unauthenticated"));
+    assert_eq!(refused.code(), Some(&wire::ProblemCode::Unauthenticated));
 }
 
 #[tokio::test]

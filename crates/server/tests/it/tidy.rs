@@ -10,6 +10,7 @@ mod functions;
 mod leftovers;
 mod lexer;
 mod links;
+mod lookups;
 mod manifest;
 mod names;
 mod ratchet;
@@ -97,6 +98,11 @@ fn arrows_point_one_way() {
 }
 
 #[test]
+fn routes_and_pages_read_through_the_client() {
+    assert_tidy(&with_extension("rs").flat_map(|file| arrows::past_the_client(&file.path, &file.text)).collect::<Vec<_>>());
+}
+
+#[test]
 fn modules_are_named_after_what_they_are_about() {
     let paths = TREE.iter().filter_map(|file| names::in_path(&file.path));
     let declarations = with_extension("rs").flat_map(|file| names::in_declarations(&file.path, &file.text));
@@ -137,6 +143,11 @@ fn sql_names_the_columns_that_it_returns() {
 fn every_crate_takes_the_lints_of_the_workspace() {
     assert!(crate_manifests().count() >= 10, "the workspace has ten crates");
     assert_tidy(&crate_manifests().filter_map(|file| manifest::lints(&file.path, &file.text)).collect::<Vec<_>>());
+}
+
+#[test]
+fn documents_are_read_as_types() {
+    assert_tidy(&with_extension("rs").flat_map(|file| lookups::check(&file.path, &file.text)).collect::<Vec<_>>());
 }
 
 #[test]

@@ -266,7 +266,7 @@ async fn archived(request: &UiRequest, counts: Option<&NavCounts>) -> Result<Opt
         return Ok(None);
     }
     let retired = JobFilter { status: vec![JobStatus::Retired], latest: true, ..JobFilter::default() };
-    let counted = request.app.bell.store().count_jobs(&retired, MAX_COUNTED_JOBS as u32).await?;
+    let counted = request.jobs().count(&retired, MAX_COUNTED_JOBS as u32).await?;
     Ok(Some(counted))
 }
 

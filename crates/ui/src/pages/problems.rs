@@ -15,6 +15,7 @@ use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::api::notify::described;
 use everbell_http::problem::{Kind, Problem};
+use everbell_wire::notify::{ChannelType, DeliveryStatus, MessageChange};
 use everbell_wire as wire;
 
 /// The most problems of each table, and the most messages.
@@ -59,9 +60,9 @@ struct Row {
 struct ChannelRow {
     name: String,
     part: String,
-    kind: String,
+    kind: ChannelType,
     rules: usize,
-    last: Option<(Markup, String)>,
+    last: Option<(Markup, DeliveryStatus)>,
     pending: u64,
     dead: u64,
 }
@@ -69,9 +70,9 @@ struct ChannelRow {
 struct Message {
     at: Markup,
     channel: String,
-    change: String,
+    change: MessageChange,
     title: String,
-    status: String,
+    status: DeliveryStatus,
     attempts: u32,
     error: Option<String>,
 }

@@ -103,7 +103,7 @@ impl RunData {
     async fn load(request: &UiRequest) -> Result<RunData, Problem> {
         let run = request.runs().get(request.to_api_request().run()?).await?;
         let row = match run.job_id {
-            Some(job) => Some(request.app.bell.store().get_job(&JobRef::Id(job)).await?),
+            Some(job) => Some(request.jobs().get(JobRef::Id(job)).await?),
             None => None,
         };
         let zone = request.app.zone_of(&run).await?;

@@ -1,6 +1,7 @@
 //! Examples of calendars.
 
 use super::{ACTOR, CREATED_AT, Example, NOW, at};
+use crate::job::Source;
 use crate::{Calendar, CalendarEffect, CalendarWritten, Freeze};
 
 impl Example for Calendar {
@@ -8,7 +9,7 @@ impl Example for Calendar {
         Calendar {
             name: "de-holidays".to_owned(),
             version: 2,
-            source: "api".to_owned(),
+            source: Source::Api,
             timezone: Some("Europe/Berlin".to_owned()),
             dates: vec!["2027-03-26..2027-03-29 Easter".to_owned(), "*-12-25 Christmas".to_owned()],
             weekly: Vec::new(),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{ACTOR, CREATED_AT, Example, INSTANCE_ID, NOW, at};
 use crate::problem::ProblemKind;
-use crate::{AuditEntry, EndedSessions, Instance, NewToken, Session, Status, Target, Targets, Token};
+use crate::{AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Status, Target, Targets, Token};
 
 impl Example for Targets {
     fn example() -> Targets {
@@ -46,7 +46,7 @@ impl Example for Status {
             tz_data: "2026e".to_owned(),
             now: at(NOW),
             actor: ACTOR.to_owned(),
-            role: "operator".to_owned(),
+            role: Role::Operator,
             database: "postgresql 17.2".to_owned(),
             schema_version: 6,
             size_bytes: Some(48_234_496),
@@ -78,7 +78,7 @@ impl Example for AuditEntry {
             after: Some(json!({ "status": "paused" })),
             from: Some("192.0.2.17".to_owned()),
             request_id: Some("230b217a-28d3-447f-8438-23e8a41d5d23".to_owned()),
-            role: Some("operator".to_owned()),
+            role: Some(Role::Operator),
         }
     }
 }
@@ -87,7 +87,7 @@ impl Example for Token {
     fn example() -> Token {
         Token {
             name: "ci".to_owned(),
-            role: "operator".to_owned(),
+            role: Role::Operator,
             created_at: at(NOW),
             expires_at: Some(at("2028-01-01T00:00:00Z")),
             revoked_at: None,
@@ -107,7 +107,7 @@ impl Example for Session {
         Session {
             id: "5f0c1a52-6b0e-4c43-9d6e-2f1f7f3f9b10".to_owned(),
             actor: ACTOR.to_owned(),
-            role: "operator".to_owned(),
+            role: Role::Operator,
             created_at: at(CREATED_AT),
             expires_at: at("2027-03-15T21:30:00Z"),
             last_used_at: at(NOW),
@@ -130,7 +130,7 @@ impl Example for ProblemKind {
             r#type: "/docs/problems/not-found".to_owned(),
             title: "Not found".to_owned(),
             status: 404,
-            code: "NotFound".to_owned(),
+            code: ProblemCode::NotFound,
             help: "Check the path. A job is identified by its id, `key:NAME` or `key:NAME@VERSION`.".to_owned(),
         }
     }

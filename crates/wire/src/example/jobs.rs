@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{ACTOR, BACKFILL_ID, CREATED_AT, Example, JOB_ID, NEXT_JOB_ID, NEXT_RUN_AT, NOW, RUN_ID, SLOT_AT, at, raw};
 use crate::backfill::{BackfillOrder, BackfillStatus, SlotAction};
-use crate::bulk::BulkOutcome;
+use crate::bulk::{BulkAction, BulkOutcome};
 use crate::job::{JobStatus, ResumeAction, ScheduleType, Scope, Source};
 use crate::policies::Retry;
 use crate::run::RunStatus;
@@ -196,7 +196,7 @@ impl Example for Bulk {
             run_id: None,
             detail: None,
         };
-        Bulk { dry_run: true, action: "pause".to_owned(), changed: 1, items: vec![item] }
+        Bulk { dry_run: true, action: BulkAction::Pause, changed: 1, items: vec![item] }
     }
 }
 
@@ -227,6 +227,13 @@ impl Example for Backfill {
             slots: vec![slot],
         }
     }
+}
+
+/// Returns the plan of a backfill.
+pub fn planned_backfill() -> Backfill {
+    let slots = |slots: Vec<BackfillSlot>| slots.into_iter().map(|slot| BackfillSlot { run_id: None, ..slot }).collect();
+    let Backfill { slots: created, .. } = Backfill::example();
+    Backfill { id: None, dry_run: true, slots: slots(created), ..Backfill::example() }
 }
 
 impl Example for BackfillReport {

@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use crate::{Items, Page, Raw};
 
-pub use jobs::{created_job, rescheduled_job, restored_job, retired_job, skipped_job, updated_job};
+pub use jobs::{created_job, planned_backfill, rescheduled_job, restored_job, retired_job, skipped_job, updated_job};
 pub use orgs::{written_org, written_override};
-pub use runs::tried_target;
+pub use runs::{skipped_run, tried_target};
 
 const JOB_ID: &str = "01a44f3e-1880-7d1c-9d1e-5a0b6f6f2f11";
 const NEXT_JOB_ID: &str = "01a49743-2b40-7a52-8c3f-0d9e4b7c1a22";

@@ -1,6 +1,8 @@
 //! Examples of problems, channels and messages.
 
 use super::{ACTOR, Example, NOW, RUN_ID, at};
+use crate::notify::{ChannelType, DeliveryStatus, JobProblemKind, MessageChange};
+use crate::reload::ConfigPart;
 use crate::{ConfigChange, JobProblem, NotifyChannel, NotifyDelivery, ProblemNote, Reloaded};
 
 const PROBLEM: &str = "0195d5c8-1a40-8f01-9c3e-5a2b7d9e4f10";
@@ -9,7 +11,7 @@ impl Example for JobProblem {
     fn example() -> JobProblem {
         JobProblem {
             id: PROBLEM.to_owned(),
-            kind: "failed".to_owned(),
+            kind: JobProblemKind::Failed,
             job_key: "daily-report".to_owned(),
             instance: None,
             open: true,
@@ -37,11 +39,11 @@ impl Example for NotifyDelivery {
         NotifyDelivery {
             id: "0195d5c8-1a40-8101-8e2d-7c4b9a5f3e60".to_owned(),
             channel: "ops-slack".to_owned(),
-            change: "opened".to_owned(),
+            change: MessageChange::Opened,
             title: "daily-report is failing".to_owned(),
             problem_id: Some(PROBLEM.to_owned()),
             rule: Some("failed,recovered of team=sales".to_owned()),
-            status: "delivered".to_owned(),
+            status: DeliveryStatus::Delivered,
             attempts: 1,
             created_at: at("2027-03-15T07:00:15Z"),
             next_attempt_at: None,
@@ -55,7 +57,7 @@ impl Example for NotifyChannel {
     fn example() -> NotifyChannel {
         NotifyChannel {
             name: "ops-slack".to_owned(),
-            kind: "slack".to_owned(),
+            kind: ChannelType::Slack,
             rules: vec!["failed,recovered of team=sales".to_owned()],
             last: Some(NotifyDelivery::example()),
             pending: 0,
@@ -66,8 +68,8 @@ impl Example for NotifyChannel {
 
 impl Example for Reloaded {
     fn example() -> Reloaded {
-        let change = |part: &str, name: &str, change: &str| ConfigChange {
-            part: part.to_owned(),
+        let change = |part, name: &str, change: &str| ConfigChange {
+            part,
             name: name.to_owned(),
             change: change.to_owned(),
         };
@@ -76,8 +78,8 @@ impl Example for Reloaded {
             file: Some("everbell.toml".to_owned()),
             instance: "web-1:4711".to_owned(),
             changes: vec![
-                change("target", "billing-api", "changed"),
-                change("job", "daily-report", "create version 1"),
+                change(ConfigPart::Target, "billing-api", "changed"),
+                change(ConfigPart::Job, "daily-report", "create version 1"),
             ],
             needs_restart: vec!["server.listen".to_owned()],
             warnings: Vec::new(),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{ACTOR, Example, INSTANCE_ID, JOB_ID, NEXT_RUN_AT, NOW, RUN_ID, SLOT_AT, at, raw};
 use crate::gap::{ExplanationOutcome, GapReason};
-use crate::run::{CancelOutcome, Origin, RunNowOutcome, RunStatus, TriggerType};
+use crate::run::{CancelOutcome, Origin, RunNowOutcome, RunStatus, Skip, TriggerType};
 use crate::{Canceled, Explanation, Gap, Run, RunNow, RunsNow, Stats, Top, TopBy, TopItem};
 
 const MANUAL_RUN_ID: &str = "01a49743-4b00-7952-a964-6ea2a0366012";
@@ -99,6 +99,19 @@ impl Example for RunNow {
     fn example() -> RunNow {
         RunNow { outcome: RunNowOutcome::Started, run: manual_run(), next_run_at: Some(at(NEXT_RUN_AT)) }
     }
+}
+
+/// Returns a requested run that was skipped because another one was active.
+pub fn skipped_run() -> RunNow {
+    let run = Run {
+        status: RunStatus::Skipped,
+        finished_at: Some(at(NOW)),
+        skip_reason: Some(Skip::Overlap),
+        skip_detail: Some(format!("run {RUN_ID} was active")),
+        active_run_id: Some(RUN_ID.to_owned()),
+        ..manual_run()
+    };
+    RunNow { outcome: RunNowOutcome::Skipped, run, ..RunNow::example() }
 }
 
 impl Example for RunsNow {

@@ -5,6 +5,7 @@ use everbell_core::{Definition, When};
 use serde_json::{Map, Value, json};
 
 use crate::Policies;
+use crate::job::Schedule;
 
 /// The fields of the schedule.
 const TIMING: [&str; 8] =
@@ -43,6 +44,13 @@ pub fn document(job: &Definition) -> Value {
     put("description", json!(job.description));
     put("labels", json!(job.labels));
     Value::Object(body)
+}
+
+/// Returns the body that would create this definition, without its payload and with the type of its schedule.
+pub fn typed_document(job: &Definition) -> Value {
+    let mut body = document(job);
+    body["scheduleType"] = json!(Schedule::from(job).kind);
+    body
 }
 
 /// Returns the rule by which a job starts after another one; members with their usual values are left out.

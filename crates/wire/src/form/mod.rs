@@ -62,6 +62,8 @@ pub enum Kind {
     Span,
     /// Any JSON value.
     Json,
+    /// A value that a response has and a request may repeat: it is described, and not looked at.
+    Ignored(&'static Kind),
     /// An object whose members are texts; a member that is `null` counts as absent.
     Texts,
     /// An object whose members are all of one kind, under any name.

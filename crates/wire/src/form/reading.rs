@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::did_you_mean::did_you_mean;
 use super::span::parse_span;
 use super::{Field, Kind, Naming};
+use crate::problem::FaultCode;
 
 /// A refused request lists this many faults and counts the others.
 pub const MAX_LISTED_FAULTS: usize = 20;
@@ -21,15 +22,15 @@ pub struct Fault {
     /// A JSON pointer without its `#`: `/policies/timeout`; empty for the whole value.
     pub pointer: String,
     /// A stable word.
-    pub code: &'static str,
+    pub code: FaultCode,
     /// The fault, and what is allowed.
     pub detail: String,
 }
 
 impl Fault {
     /// A fault of the member at a JSON pointer.
-    pub fn new(pointer: impl Into<String>, code: &'static str, detail: impl Into<String>) -> Fault {
-        Fault { pointer: pointer.into(), code, detail: detail.into() }
+    pub fn new(pointer: impl Into<String>, code: impl Into<FaultCode>, detail: impl Into<String>) -> Fault {
+        Fault { pointer: pointer.into(), code: code.into(), detail: detail.into() }
     }
 }
 
@@ -77,7 +78,7 @@ impl<'v> Form<'v> {
     }
 
     /// Notes a fault of the member at this path of names.
-    pub fn fault(&mut self, path: &str, code: &'static str, detail: impl Into<String>) {
+    pub fn fault(&mut self, path: &str, code: impl Into<FaultCode>, detail: impl Into<String>) {
         let spelled: Vec<_> = path.split('.').map(|name| self.naming.spell(name)).collect();
         self.note(Fault::new(format!("/{}", spelled.join("/")), code, detail));
     }
@@ -190,7 +191,7 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
     let mut fault = |code, detail: String| faults.push(Fault::new(pointer, code, detail));
     let wrong = |wanted: &str| format!("must be {wanted}, not {}", naming.kind_of(value));
     match (kind, value) {
-        (Kind::Json, _) | (Kind::Flag, Value::Bool(_)) => {}
+        (Kind::Json | Kind::Ignored(_), _) | (Kind::Flag, Value::Bool(_)) => {}
         (Kind::Text { min, max }, Value::String(text)) => {
             let length = text.chars().count();
             if text.contains('\0') {

@@ -58,6 +58,7 @@ pub fn kind(kind: &Kind) -> Value {
         Kind::Time => json!({ "type": "string", "format": "date-time" }),
         Kind::Span => json!({ "type": "string", "examples": ["15m", "PT15M"] }),
         Kind::Json => json!({}),
+        Kind::Ignored(shown) => self::kind(shown),
         Kind::Texts => json!({ "type": "object", "additionalProperties": { "type": ["string", "null"] } }),
         Kind::Map(of) => json!({ "type": "object", "additionalProperties": self::kind(of) }),
         Kind::Secret => json!({ "type": ["string", "object"], "writeOnly": true }),

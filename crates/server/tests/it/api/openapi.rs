@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::{Server, TARGETS};
 
@@ -169,10 +169,56 @@ fn operations_have_examples() {
         }
         let responses = operation["responses"].as_object().unwrap();
         let good = responses.iter().filter(|(status, _)| status.starts_with('2'));
-        let contents: Vec<_> =
-            good.flat_map(|(_, response)| response["content"].as_object().into_iter().flatten()).collect();
-        let has_example = contents.iter().any(|(_, content)| !content["example"].is_null());
-        assert!(has_example || contents.is_empty(), "{name}");
+        for (_, content) in good.flat_map(|(_, response)| response["content"].as_object().into_iter().flatten()) {
+            assert!(!content["example"].is_null(), "{name}");
+        }
+    }
+}
+
+/// Names of members that usually have few values.
+const CHOICES: [&str; 8] = ["status", "type", "kind", "role", "code", "source", "reason", "outcome"];
+
+/// Members with such a name that may hold any text, and why.
+const OPEN: [(&str, &str); 6] = [
+    (".reason", "a person or an error says it in prose"),
+    ("Problem.type", "an address"),
+    ("ProblemKind.type", "an address"),
+    ("Schedule.kind", "a label, which a user chooses"),
+    ("ScheduleCreate.kind", "a label, which a user chooses"),
+    ("SchedulePatch.kind", "a label, which a user chooses"),
+];
+
+#[test]
+fn members_with_few_values_are_enums() {
+    let document = document();
+    let mut open = Vec::new();
+    for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+        let members = schema["properties"].as_object().into_iter().flatten();
+        for (member, schema) in members.filter(|(member, _)| CHOICES.contains(&member.as_str())) {
+            let is_text = schema["type"] == "string" || schema["type"] == json!(["string", "null"]);
+            if is_text && schema.get("enum").is_none() {
+                open.push(format!("{name}.{member}"));
+            }
+        }
+    }
+    let covers = |known: &str, member: &str| member == known || known.starts_with('.') && member.ends_with(known);
+    let closed: Vec<&String> =
+        open.iter().filter(|member| !OPEN.iter().any(|(known, _)| covers(known, member))).collect();
+    assert_eq!(closed, [""; 0], "give them an enum made with `words!`");
+    for (known, why) in OPEN {
+        assert!(open.iter().any(|member| covers(known, member)), "{known} ({why}) is no exception any more");
+    }
+}
+
+#[test]
+fn codes_of_problems_are_those_of_the_catalog() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    let words: Vec<&str> = schemas["ProblemCode"]["enum"].as_array().unwrap().iter().map(text).collect();
+    let catalog: Vec<&str> = everbell_http::problem::CATALOG.iter().map(|about| about.code.as_str()).collect();
+    assert_eq!(words, catalog);
+    for member in [&schemas["Problem"]["properties"]["code"], &schemas["ProblemKind"]["properties"]["code"]] {
+        assert!(member.to_string().contains("#/components/schemas/ProblemCode"), "{member}");
     }
 }
 

@@ -57,6 +57,64 @@ const LAYERS: [Layer; 11] = [
     Layer { krate: "server", modules: &["config", "notify", "targets"], above: &["serve", "commands"] },
 ];
 
+/// Where the store may be called, and its verbs there: those of families that the library has no client for. Jobs, runs,
+/// orgs, calendars, freezes and backfills are read and changed through the client, which decides, and writes the audit trail.
+const STORE_VERBS: [(&str, &[&str]); 2] = [
+    (
+        "crates/http/src/",
+        &[
+            "append_audit", "calendar_jobs", "change_problem", "counts", "create_token", "drain_instance", "end_sessions",
+            "find_request", "find_session", "find_token", "insert_delivery", "list_audit", "list_deliveries",
+            "list_problems", "list_sessions", "list_tokens", "remember_answer", "revoke_token", "status", "woken",
+        ],
+    ),
+    (
+        "crates/ui/src/",
+        &[
+            "counts", "create_session", "list_audit", "list_deliveries", "list_instances", "list_problems", "list_tokens",
+            "org_fires", "status",
+        ],
+    ),
+];
+
+/// Complains about verbs of the store that are called past the client of the library.
+pub(super) fn past_the_client(path: &str, source: &str) -> Vec<String> {
+    let Some((_, verbs)) = STORE_VERBS.iter().find(|(folder, _)| path.starts_with(folder)) else { return Vec::new() };
+    let tokens = lex(source);
+    let is_call = |part: &[Token<'_>]| match part {
+        [store, dot, verb, open] => store.text == "store" && dot.text == "." && verb.is_word() && open.text == "(",
+        _ => false,
+    };
+    // `store()` and `store` are the same here.
+    let words: Vec<Token<'_>> = (0..tokens.len())
+        .filter(|at| {
+            let before = |back: usize| at.checked_sub(back).map_or("", |at| tokens[at].text);
+            let closes = tokens[*at].text == ")" && before(1) == "(" && before(2) == "store";
+            let opens = tokens[*at].text == "(" && before(1) == "store" && tokens.get(at + 1).is_some_and(|t| t.text == ")");
+            !closes && !opens
+        })
+        .map(|at| tokens[at])
+        .collect();
+    let calls = words.windows(4).filter(|part| is_call(part) && !verbs.contains(&part[2].text));
+    let complaint = |part: &[Token<'_>]| {
+        let Token { text, line, .. } = part[2];
+        format!("{path}:{line}: `store.{text}` goes past the client of the library: use the client, or add it to `STORE_VERBS`")
+    };
+    calls.map(complaint).collect()
+}
+
+#[test]
+fn calls_past_the_client_are_found() {
+    let path = "crates/ui/src/pages/run.rs";
+    for source in ["app.bell.store().get_job(&id)", "store.list_runs(&filter, &page)", "bell\n.store()\n.get_run(id)"] {
+        assert_eq!(past_the_client(path, source).len(), 1, "{source}");
+        assert_eq!(past_the_client("crates/server/src/notify/evaluator.rs", source), [""; 0], "{source}");
+    }
+    for source in ["bell.store().list_audit(None, &page)", "request.runs().get(id)", "let store = bell.store();", "Store::new()"] {
+        assert_eq!(past_the_client(path, source), [""; 0], "{source}");
+    }
+}
+
 /// Complains about dependencies that point the wrong way.
 pub(super) fn in_manifest(path: &str, manifest: &str) -> Vec<String> {
     let krate = path.trim_start_matches("crates/").trim_end_matches("/Cargo.toml");

@@ -88,7 +88,54 @@ fn every_page() {
     ] {
         browser.visit(&server.url(path));
         browser.flawless();
+        browser.passes_axe();
         browser.pictures(name);
+    }
+    browser.finish();
+}
+
+/// Pages without a picture.
+const OTHERS: [&str; 28] = [
+    "/sign-in",
+    "/problems",
+    "/calendars",
+    "/new-calendar",
+    "/freezes/new",
+    "/timeline/herd",
+    "/timeline/month",
+    "/orgs",
+    "/new-org",
+    "/import-orgs",
+    "/import",
+    "/find?q=report",
+    "/docs/api",
+    "/docs/problems/not-found",
+    "/nowhere",
+    "/jobs/newsletter/resume",
+    "/jobs/daily-briefing/reschedule",
+    "/jobs/daily-briefing/skip-next",
+    "/jobs/daily-briefing/retire",
+    "/jobs/daily-briefing/backfill",
+    "/jobs/daily-briefing/backfills",
+    "/jobs/daily-briefing/orgs",
+    "/bulk/pause",
+    "/orgs/acme",
+    "/orgs/acme/edit",
+    "/orgs/acme/disable",
+    "/orgs/acme/delete",
+    "/jobs?status=retired",
+];
+
+#[test]
+fn axe_finds_nothing_on_the_other_pages() {
+    let server = company();
+    server.put("/orgs/acme", &json!({"timezone": "Asia/Tokyo", "name": "Acme"})).expect(201);
+    let failed = server.get("/runs?status=failed&limit=1").expect(200)["items"][0]["id"].as_str().unwrap().to_owned();
+    let browser = Browser::admin(&server);
+    let of_run = ["rerun", "output"].map(|page| format!("/runs/{failed}/{page}"));
+    for path in OTHERS.into_iter().chain(of_run.iter().map(String::as_str)) {
+        browser.visit(&server.url(path));
+        browser.passes_axe();
     }
     browser.finish();
 }

@@ -18,6 +18,7 @@ use crate::{Frame, Links, Section};
 use everbell_http::api::jobs::BULK_FILTER;
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::Problem;
+use everbell_wire::bulk::BulkAction;
 use everbell_wire as wire;
 use everbell_wire::bulk::BulkOutcome;
 use everbell_wire::form::{Field, Kind, TEXT, joined, optional, pairs};
@@ -192,7 +193,7 @@ async fn show(request: &UiRequest, pausing: bool) -> Result<UiResponse, Problem>
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
-    action: &'static str,
+    action: BulkAction,
     /// The filters of the list, as its query has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     filter: Option<&'a Value>,
@@ -211,7 +212,7 @@ struct Body<'a> {
 impl Body<'_> {
     /// A change of no job yet.
     fn new(pausing: bool) -> Body<'static> {
-        let action = if pausing { "pause" } else { "resume" };
+        let action = if pausing { BulkAction::Pause } else { BulkAction::Resume };
         Body { action, filter: None, job_keys: None, reason: None, until: None, missed: None, dry_run: None }
     }
 }
@@ -219,7 +220,7 @@ impl Body<'_> {
 /// Asks the API what the request would do.
 async fn planned(request: &UiRequest, pausing: bool, body: Body<'_>) -> Result<wire::Bulk, Problem> {
     if body.job_keys.as_ref().is_some_and(Vec::is_empty) {
-        return Ok(wire::Bulk { dry_run: true, action: body.action.to_owned(), changed: 0, items: Vec::new() });
+        return Ok(wire::Bulk { dry_run: true, action: body.action.clone(), changed: 0, items: Vec::new() });
     }
     let body = Body { reason: pausing.then_some("dry run"), dry_run: Some(true), ..body };
     request.ask(InternalCall::new(Method::POST, ROUTE, &[]), &body).await

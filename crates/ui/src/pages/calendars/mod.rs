@@ -8,6 +8,7 @@ use everbell_core::freeze::Freeze;
 use everbell_http::access::Role;
 use everbell_http::api::calendars::documents;
 use everbell_http::problem::Problem;
+use everbell_wire::job::Source;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
@@ -68,7 +69,7 @@ struct CalendarRow {
     timezone: Option<String>,
     jobs: Vec<(String, String)>,
     more_jobs: usize,
-    source: String,
+    source: Source,
     applied: bool,
 }
 

@@ -8,7 +8,7 @@ use everbell::{RunFilter, RunRecord, RunStatus};
 use everbell_core::backfill::BackfillStatus;
 use everbell_core::store::{AuditEntry, PageRequest};
 use everbell_core::{Trigger, TriggerType};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::clock::Clock;
 use crate::markup::Markup;
@@ -87,12 +87,20 @@ async fn created_at_once(request: &UiRequest, subject: &Subject) -> Result<Vec<A
     Ok(grouped(&runs.items, runs.next.is_some(), &requested(&entries.items)))
 }
 
+/// What the audit trail says about a backfill.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RequestedBackfill {
+    backfill_id: String,
+    /// One for all orgs does not know how many runs it will create.
+    slots: Option<u64>,
+}
+
 /// How many runs each backfill created, by its id, as the audit entries say.
 fn requested(entries: &[AuditEntry]) -> BTreeMap<String, u64> {
     let asked = entries.iter().filter(|entry| entry.action == "job.backfill").filter_map(|entry| {
-        let after: Value = serde_json::from_str(entry.after.as_ref()?.as_str()).ok()?;
-        // One for all orgs does not know how many runs it will create.
-        Some((after.get("backfillId")?.as_str()?.to_owned(), after.get("slots")?.as_u64()?))
+        let after: RequestedBackfill = serde_json::from_str(entry.after.as_ref()?.as_str()).ok()?;
+        Some((after.backfill_id, after.slots?))
     });
     asked.collect()
 }

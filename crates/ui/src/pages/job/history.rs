@@ -61,14 +61,14 @@ impl HistoryData {
         if !request.may_read_runs() {
             return Ok(None);
         }
-        let (store, key) = (request.app.bell.store(), subject.row.job.definition.key.clone());
+        let (runs, key) = (request.runs(), subject.row.job.definition.key.clone());
         let zone = request.clock().zone(Some(&subject.zone));
         // How busy the job is decides how far back its days are counted, so one question follows the other.
-        let summaries = store.recent_runs(&RecentRuns::new(vec![key.clone()], MAX_RUNS)?).await?;
+        let summaries = runs.recent_runs(&RecentRuns::new(vec![key.clone()], MAX_RUNS)?).await?;
         let weeks = weeks(&summaries, request.now);
         let subject_key = key.clone();
         let (days, histogram) = days(&zone, request.now, weeks, key)?;
-        let buckets = store.count_runs_by_time(&histogram).await?;
+        let buckets = runs.count_runs_by_time(&histogram).await?;
         let counted = if subject.row.job.definition.is_one_time() {
             // Counters have one-time jobs by target; one has few runs.
             [7, 30].map(|days| (days, ended_in(&buckets, request.now, days.into()), None)).into()

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::request_body::RequestBody;
 use everbell_wire::JobBody;
-use everbell_wire::form::definition::document;
-use everbell_wire::form::{Naming, job};
+use everbell_wire::form::definition::typed_document;
 use everbell_wire::job_body::declared;
 
 /// The changes of a form.
@@ -28,10 +27,8 @@ pub(crate) struct Change {
 
 impl Changes {
     pub(crate) fn between(own: &Definition, wanted: &RequestBody, now: Timestamp) -> Changes {
-        let mut before = document(own);
-        before["scheduleType"] = json!(if own.is_one_time() { "one_time" } else { "recurring" });
-        let members = Value::Object(wanted.body.members.clone());
-        let after = spelled(&members, now).unwrap_or(members);
+        let before = typed_document(own);
+        let after = spelled(wanted, now).unwrap_or_else(|| Value::Object(wanted.body.members.clone()));
         let (mut patch, mut shown) = (JobBody::default(), Vec::new());
         patch.members = differing("", &before, &after, &mut shown);
         payload(own, wanted, &mut patch, &mut shown);
@@ -40,12 +37,9 @@ impl Changes {
 }
 
 /// The members as the API spells them, so that `90s` and `PT1M30S` are the same; nothing if they cannot be read.
-fn spelled(members: &Value, now: Timestamp) -> Option<Value> {
-    let read = job::read(members, None, Naming::Camel);
-    let own = declared(&read.draft, now).ok().filter(|_| read.faults.is_empty())?;
-    let mut spelled = document(&own);
-    spelled["scheduleType"] = members["scheduleType"].clone();
-    Some(spelled)
+fn spelled(wanted: &RequestBody, now: Timestamp) -> Option<Value> {
+    let read = wanted.body.read();
+    declared(&read.draft, now).ok().filter(|_| read.faults.is_empty()).map(|own| typed_document(&own))
 }
 
 fn payload(own: &Definition, wanted: &RequestBody, patch: &mut JobBody, shown: &mut Vec<Change>) {
@@ -105,6 +99,7 @@ fn plain(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use everbell_wire::form::{Naming, job};
     use serde_json::value::RawValue;
 
     use super::super::draft::Draft;
@@ -130,12 +125,15 @@ mod tests {
     }
 
     fn changed(edits: &[(&str, &str)]) -> (String, Vec<String>) {
-        let own = own();
-        let mut draft = Draft::from_definition(&own, now());
+        changed_from(&own(), edits)
+    }
+
+    fn changed_from(own: &Definition, edits: &[(&str, &str)]) -> (String, Vec<String>) {
+        let mut draft = Draft::from_definition(own, now());
         for (name, value) in edits {
             draft.set(name, value);
         }
-        let changes = Changes::between(&own, &RequestBody::new(&draft), now());
+        let changes = Changes::between(own, &RequestBody::new(&draft), now());
         let none = || "-".to_owned();
         let shown = |change: &Change| {
             let (from, to) = (change.from.clone().unwrap_or_else(none), change.to.clone().unwrap_or_else(none));
@@ -148,6 +146,9 @@ mod tests {
     fn a_form_that_nobody_touched_changes_nothing() {
         assert_eq!(changed(&[]), ("{}".to_owned(), Vec::new()));
         assert_eq!(changed(&[("policies/retry/initial", "PT90S"), ("policies/timeout", "60m")]).0, "{}");
+        let body = JobBody::following("report", "brief", "load");
+        let chained = declared(&body.read().draft, now()).unwrap();
+        assert_eq!(changed_from(&chained, &[]), ("{}".to_owned(), Vec::new()));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use everbell_core::chain::After;
 use everbell_core::{Definition, When, Zone};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use everbell_wire::form::parse_span;
 use everbell_wire::job_body::{body, essential};
@@ -63,7 +63,7 @@ impl Draft {
         }
         let labels: Vec<String> = own.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         draft.set("labels", &labels.join("\n"));
-        draft.set("payload", if document.get("payload").is_some() { own.payload.as_str() } else { "" });
+        draft.set("payload", if is_default(&own.payload) { "" } else { own.payload.as_str() });
         match &own.spec {
             Ok(spec) => {
                 let zone = spec.zone();
@@ -150,4 +150,9 @@ fn local(at: Timestamp, zone: &Zone) -> String {
         (false, _) => "%Y-%m-%d %H:%M:%S",
     };
     there.strftime(format).to_string()
+}
+
+/// Whether a payload is what a job has that was created without one.
+fn is_default(payload: &everbell_core::Json) -> bool {
+    serde_json::from_str::<Value>(payload.as_str()).is_ok_and(|payload| payload == json!({}))
 }

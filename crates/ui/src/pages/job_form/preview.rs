@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use askama::Template;
+use everbell_wire::FaultCode;
 use everbell::{JobKey, JobStatus, StoreError};
 use everbell_core::calendar::CalendarRules;
 use everbell_core::cron::{Expression, WarningCode};
 use everbell_core::store::{JobRef, RecentRuns};
-use everbell_core::{Definition, Spec, When};
+use everbell_core::{Definition, Draft, Scope, Spec, Timing, When};
 use everbell_wire::preview::note;
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::breakdown::{self, Marked, Part};
 use super::changes::{Change, Changes};
@@ -30,7 +31,8 @@ use crate::snippets::Snippets;
 use everbell_http::problem::Problem;
 use everbell_wire::elapsed::took;
 use everbell_wire::form::definition::changes_timing;
-use everbell_wire::form::{Fault, Naming, job};
+use everbell_wire::form::Fault;
+use everbell_wire::form::job::JobForm;
 use everbell_wire::job_body::declared;
 
 /// How many fires are shown.
@@ -111,7 +113,7 @@ async fn too_slow(request: &UiRequest, subject: &Subject, spec: &Spec) -> Result
     let fires: Vec<Timestamp> = spec.slots_after(request.now).take(MAX_LISTED_FIRES).collect();
     let between = fires.windows(2).filter_map(|two| Duration::try_from(two[1].duration_since(two[0])).ok()).min();
     let last = RecentRuns::new(vec![subject.definition().key.clone()], SAMPLED_RUNS)?;
-    let usual = Usual::from_runs(&request.app.bell.store().recent_runs(&last).await?)
+    let usual = Usual::from_runs(&request.runs().recent_runs(&last).await?)
         .filter(|usual| usual.runs >= MIN_SAMPLED_RUNS);
     let describe = |(usual, between): (Usual, Duration)| {
         let text = |time: Duration| took(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
@@ -132,18 +134,18 @@ impl Preview {
         subject: Option<&Subject>,
         upcoming: &UpcomingJobs,
     ) -> Result<Preview, Problem> {
-        let members = &form.body.members;
-        let spec = match timing(members, request.now) {
-            Some(spec) => Some(on_allowed_days(request, members, spec).await?),
+        let read = form.body.read();
+        let spec = match timing(&read, request.now).and_then(|own| own.spec.ok()) {
+            Some(spec) => Some(on_allowed_days(request, &read.draft, spec).await?),
             None => None,
         };
         // Missing fields are not reported while the form is being filled in.
-        let shown_faults = faults(request, form, subject).await?.into_iter().filter(|fault| fault.code != "required");
+        let shown_faults = faults(request, form, subject).await?.into_iter().filter(|fault| fault.code != FaultCode::Required);
         let shown_faults = shown_faults.map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail));
-        let for_each = members.get("scope").is_some_and(|scope| scope == "per_org");
+        let for_each = read.draft.scope == Scope::PerOrg;
         let mut preview = Preview { faults: shown_faults.collect(), for_each, ..Preview::default() };
-        if members["scheduleType"] != json!("one_time") {
-            preview.explain(members.get("cronExpression").and_then(Value::as_str));
+        if matches!(read.draft.timing, Timing::Cron(_)) {
+            preview.explain(form.body.cron_expression());
         }
         if let Some(entry) = &form.line {
             preview.taken = vec![format!("key {}", entry.key), format!("command {}", entry.command)];
@@ -152,12 +154,12 @@ impl Preview {
             let freezes = request.app.bell.freezes().list().await?;
             // A form with errors has the labels of its job, if that exists, and else none.
             let own = definition(form, request.now).or_else(|| subject.map(|subject| subject.definition().clone()));
-            let own = own.or_else(|| timing_definition(members, request.now));
+            let own = own.or_else(|| timing(&read, request.now));
             preview.foresee(spec, &request.clock(), |at| {
                 own.as_ref().and_then(|own| Frozen::in_zone(&freezes, own, at, &request.clock(), Some(spec.zone())))
             });
             let next = spec.next_after(request.now);
-            let key = members.get("jobKey").and_then(Value::as_str).unwrap_or_default();
+            let key = form.body.job_key().unwrap_or_default();
             preview.together = next.and_then(|next| upcoming.together(next, key)).filter(|others| *others > 0);
             if let Some(subject) = subject {
                 preview.warnings.extend(too_slow(request, subject, spec).await?);
@@ -258,41 +260,25 @@ fn offset(spec: &Spec, at: Timestamp) -> String {
 
 /// Returns the definition of a form without errors.
 fn definition(form: &RequestBody, now: Timestamp) -> Option<Definition> {
-    let read = job::read(&Value::Object(form.body.members.clone()), form.body.payload.as_deref(), Naming::Camel);
+    let read = form.body.read();
     declared(&read.draft, now).ok().filter(|_| read.faults.is_empty())
 }
 
-/// Returns the schedule of a form, regardless of errors in other fields.
-fn timing(members: &Map<String, Value>, now: Timestamp) -> Option<Spec> {
-    timing_definition(members, now)?.spec.ok()
-}
-
-/// Returns a definition that has nothing of a form but its schedule.
-fn timing_definition(members: &Map<String, Value>, now: Timestamp) -> Option<Definition> {
-    let mut body = json!({ "jobKey": "preview", "target": "preview" });
-    for name in ["scheduleType", "cronExpression", "runAt", "timezone", "startAt", "endAt"] {
-        if let Some(value) = members.get(name) {
-            body[name] = value.clone();
-        }
-    }
-    if let Some(dst) = members.get("policies").and_then(|policies| policies.get("dst")) {
-        body["policies"] = json!({ "dst": dst });
-    }
-    let read = job::read(&body, None, Naming::Camel);
+/// Returns a definition that has nothing of a form but its schedule, regardless of errors in other fields.
+fn timing(form: &JobForm, now: Timestamp) -> Option<Definition> {
     let is_timed = |fault: &Fault| ["/cronExpression", "/runAt"].contains(&fault.pointer.as_str());
-    if read.faults.iter().any(is_timed) {
+    if form.faults.iter().any(is_timed) {
         return None;
     }
-    declared(&read.draft, now).ok()
+    let Draft { timing, timezone, dst, start_at, end_at, .. } = form.draft.clone();
+    let target = Some("preview".to_owned());
+    declared(&Draft { target, timezone, dst, start_at, end_at, ..Draft::new("preview", timing) }, now).ok()
 }
 
 /// Returns the schedule on the days that the calendars of the form allow. Unknown names are refused when the form is sent.
-async fn on_allowed_days(request: &UiRequest, members: &Map<String, Value>, spec: Spec) -> Result<Spec, Problem> {
-    let names = |name: &str| -> Vec<String> {
-        let list = members.get("policies").and_then(|policies| policies.get("calendar")?.get(name)?.as_array());
-        list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-    };
-    let rules = CalendarRules::from_names(&names("exclude"), &names("only")).unwrap_or_default();
+async fn on_allowed_days(request: &UiRequest, draft: &Draft, spec: Spec) -> Result<Spec, Problem> {
+    let (exclude, only) = draft.calendars.clone().unwrap_or_default();
+    let rules = CalendarRules::from_names(&exclude, &only).unwrap_or_default();
     if rules.is_empty() || spec.expression().is_none() {
         return Ok(spec);
     }
@@ -310,15 +296,13 @@ pub(super) async fn faults(
     form: &RequestBody,
     subject: Option<&Subject>,
 ) -> Result<Vec<Fault>, Problem> {
-    let members = &form.body.members;
-    let text = |name: &str| members.get(name).and_then(Value::as_str);
-    let read = job::read(&Value::Object(members.clone()), form.body.payload.as_deref(), Naming::Camel);
+    let read = form.body.read();
     let mut all = form.faults.clone();
-    if text("target").is_none() {
+    if form.body.target().is_none() {
         all.push(Fault::new("/target", "required", "choose a target"));
     }
     all.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/cronExpression" || !form.lacks_time()));
-    if let Some(target) = text("target") {
+    if let Some(target) = form.body.target() {
         match request.jobs().check_target(target).await {
             Err(StoreError::Invalid(invalid)) => all.push(Fault::new("/target", "unknown_target", invalid.reason)),
             answer => {
@@ -326,7 +310,7 @@ pub(super) async fn faults(
             }
         }
     }
-    if let (Some(key), None) = (text("jobKey").and_then(|key| JobKey::new(key).ok()), subject) {
+    if let (Some(key), None) = (form.body.job_key().and_then(|key| JobKey::new(key).ok()), subject) {
         match request.jobs().get(JobRef::Key(key)).await {
             Ok(row) if row.job.state.status != JobStatus::Retired => {
                 all.push(Fault::new("/jobKey", "taken", "a job with this key already exists"));

@@ -36,7 +36,7 @@ pub(super) async fn summaries(
     }
     let keys = rows.iter().map(|row| row.job.definition.key.clone()).collect();
     let each = (MAX_STRIP_RUNS / rows.len()).clamp(1, StripSize::List.slots()) as u32;
-    for summary in request.app.bell.store().recent_runs(&RecentRuns::new(keys, each)?).await? {
+    for summary in request.runs().recent_runs(&RecentRuns::new(keys, each)?).await? {
         of_job.entry(summary.job_key.to_string()).or_default().push(summary);
     }
     Ok(of_job)

@@ -115,7 +115,7 @@ impl History {
         let (few, many, hours) = (page(MAX_LISTED_RUNNING), page(MAX_GROUPED_FAILURES), charts::hours(request.now));
         let (is_open, most) = (ProblemFilter { open: Some(true), ..ProblemFilter::default() }, page(MAX_OPEN_PROBLEMS));
         let (buckets, running, failed, skipped, open) = tokio::try_join!(
-            request.cache.hours.read(&**store, &hours),
+            request.cache.hours.read(&runs, &hours),
             runs.list(&now_running, &few),
             runs.list(&failed, &many),
             runs.list(&skipped, &many),
@@ -125,7 +125,7 @@ impl History {
         let summaries = if keys.is_empty() {
             Vec::new()
         } else {
-            store.recent_runs(&RecentRuns::new(keys, SAMPLED_RUNS_PER_JOB)?).await?
+            runs.recent_runs(&RecentRuns::new(keys, SAMPLED_RUNS_PER_JOB)?).await?
         };
         let more_running = running.next.is_some();
         let mut too_slow = Vec::new();

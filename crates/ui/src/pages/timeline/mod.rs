@@ -245,7 +245,7 @@ async fn summaries(request: &UiRequest, rows: &[JobRow], window: &Window) -> Res
     let each = RecentRuns::most_each(keys.len());
     // A run that began before the window may reach into it.
     let from = window.from.checked_sub(SignedDuration::from_hours(1)).unwrap_or(window.from);
-    Ok(request.app.bell.store().recent_runs(&RecentRuns::new(keys, each)?.from(from).to(window.to)).await?)
+    Ok(request.runs().recent_runs(&RecentRuns::new(keys, each)?.from(from).to(window.to)).await?)
 }
 
 async fn gaps(request: &UiRequest, window: &Window) -> Result<Vec<(JobId, Gap)>, Problem> {
@@ -292,7 +292,7 @@ async fn runs_between(request: &UiRequest, bounds: &[Timestamp]) -> Result<Vec<(
         return Ok(Vec::new());
     }
     let histogram = RunHistogram::new(bounds[..(begun + 1).min(bounds.len())].to_vec())?;
-    let buckets = request.app.bell.store().count_runs_by_time(&histogram).await?;
+    let buckets = request.runs().count_runs_by_time(&histogram).await?;
     let count = |bucket: &Bucket| (bucket.total() - bucket.count(RunStatus::Skipped), bucket.count(RunStatus::Failed));
     Ok(buckets.iter().map(count).collect())
 }
