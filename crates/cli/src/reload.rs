@@ -38,7 +38,8 @@ pub(crate) fn run(args: &ReloadArgs, now: Timestamp, output: &mut Output) -> Res
     };
     session.done(Mark::Good, &format!("{instance} {done} {file}: {changes}"))?;
     for change in &reloaded.changes {
-        let (part, name, change) = (printable(change.part.as_str()), printable(&change.name), printable(&change.change));
+        let (part, name, change) =
+            (printable(change.part.as_str()), printable(&change.name), printable(&change.change));
         session.detail(&format!("{part} {name}: {change}"))?;
     }
     for key in &reloaded.needs_restart {

@@ -174,7 +174,8 @@ fn operation(mount: &str, route: &Route) -> Value {
 fn request_body(route: &Route, fields: &[Field]) -> Value {
     let (body, example) = (schema::reference(route.body_name), examples::request(route.body_name));
     if route.shape == Shape::Lines {
-        let content = json!({ "schema": schema::reference(&lines_of(route.body_name)), "example": format!("{example}\n") });
+        let content =
+            json!({ "schema": schema::reference(&lines_of(route.body_name)), "example": format!("{example}\n") });
         return json!({ "required": true, "content": { (LINES): content } });
     }
     let content = json!({ "schema": body, "example": example });

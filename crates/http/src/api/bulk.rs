@@ -1,11 +1,11 @@
 //! Actions on many jobs, optionally as a dry run: pause, resume, run now, skip the next runs, retire.
 
-use everbell_wire::bulk::BulkAction;
 use everbell::client::Change;
 use everbell::core::store::PageRequest;
 use everbell::{JobRow, JobStatus, Jobs, RunNow, StoreError};
 use everbell_core::{JobId, Zone};
 use everbell_wire as wire;
+use everbell_wire::bulk::BulkAction;
 use everbell_wire::bulk::BulkOutcome as Outcome;
 use jiff::Timestamp;
 

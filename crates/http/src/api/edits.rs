@@ -1,10 +1,10 @@
 //! New versions of jobs, and differences between versions.
 
-use everbell_wire::FaultCode;
 use axum::http::StatusCode;
 use everbell::{JobRow, StoreError};
 use everbell_core::store::{Changed, JobRef};
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -127,7 +127,9 @@ async fn merged(request: &ApiRequest, before: &JobRow) -> Result<JobForm, Proble
 fn with_alternative(fault: &mut Fault) {
     let instead = match (&fault.code, fault.pointer.as_str()) {
         (FaultCode::UnknownField, "/jobKey") => "cannot be changed; create a job with the new key and retire this one",
-        (FaultCode::UnknownField, "/status") => "cannot be edited; use `pause` or `resume`, or DELETE the job to retire it",
+        (FaultCode::UnknownField, "/status") => {
+            "cannot be edited; use `pause` or `resume`, or DELETE the job to retire it"
+        }
         _ => return,
     };
     instead.clone_into(&mut fault.detail);

@@ -1,12 +1,12 @@
 //! Jobs: create, list, read.
 
-use everbell_wire::preview::WarningCode;
 use axum::http::StatusCode;
 use everbell::client::{TargetStatus, freeze_at};
 use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreError, Target};
 use everbell_core::freeze::Freeze;
 use everbell_core::store::{JobRef, JobSort};
 use everbell_wire as wire;
+use everbell_wire::preview::WarningCode;
 
 use crate::access::expect_role;
 use crate::page::{self, CURSOR, LIMIT};

@@ -1,6 +1,5 @@
 //! Problems of jobs, and the channels that people are told of them through.
 
-use everbell_wire::notify::ChannelType;
 use axum::http::StatusCode;
 use everbell_core::alert::{
     Change, DeliveryStatus, Kind as ProblemKind, Mute, NewDelivery, Note, ProblemChange, test_delivery_id,
@@ -9,6 +8,7 @@ use everbell_core::store::{DeliveryFilter, PageRequest, ProblemFilter};
 use everbell_core::{JobKey, Json};
 use everbell_wire as wire;
 use everbell_wire::form::{Fault, Field, Kind as Value, TEXT, job, optional};
+use everbell_wire::notify::ChannelType;
 use uuid::Uuid;
 
 use crate::app::Channel;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_wire::FaultCode;
 use everbell_core::alert::{Deadline, Kind as Problem, QuietHours, Rule, RuleScope, TimeLimit};
 use everbell_core::{Invalid, JobKey};
+use everbell_wire::FaultCode;
 use serde_json::Value;
 
 use super::layers::Layers;

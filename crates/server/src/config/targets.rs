@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use everbell_wire::FaultCode;
 use everbell::{Target, TargetOptions};
+use everbell_wire::FaultCode;
 use serde_json::Value;
 
 use super::fields::target_fields;

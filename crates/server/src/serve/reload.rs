@@ -8,11 +8,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use everbell_wire::reload::ConfigPart;
 use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, SyncAction, changes_only_credentials};
 use everbell_core::Json;
 use everbell_http::{App, Reload, ReloadError, audit_entry};
 use everbell_observe::{Metrics, logs};
+use everbell_wire::reload::ConfigPart;
 use everbell_wire::{ConfigChange, Reloaded};
 use tokio::sync::watch;
 

@@ -99,7 +99,9 @@ fn arrows_point_one_way() {
 
 #[test]
 fn routes_and_pages_read_through_the_client() {
-    assert_tidy(&with_extension("rs").flat_map(|file| arrows::past_the_client(&file.path, &file.text)).collect::<Vec<_>>());
+    assert_tidy(
+        &with_extension("rs").flat_map(|file| arrows::past_the_client(&file.path, &file.text)).collect::<Vec<_>>(),
+    );
 }
 
 #[test]

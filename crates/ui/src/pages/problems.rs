@@ -15,8 +15,8 @@ use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::api::notify::described;
 use everbell_http::problem::{Kind, Problem};
-use everbell_wire::notify::{ChannelType, DeliveryStatus, MessageChange};
 use everbell_wire as wire;
+use everbell_wire::notify::{ChannelType, DeliveryStatus, MessageChange};
 
 /// The most problems of each table, and the most messages.
 const MAX_OPEN: u32 = 200;

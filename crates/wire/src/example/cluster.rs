@@ -4,7 +4,9 @@ use serde_json::json;
 
 use super::{ACTOR, CREATED_AT, Example, INSTANCE_ID, NOW, at};
 use crate::problem::ProblemKind;
-use crate::{AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Status, Target, Targets, Token};
+use crate::{
+    AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Status, Target, Targets, Token,
+};
 
 impl Example for Targets {
     fn example() -> Targets {

@@ -231,7 +231,8 @@ impl Example for Backfill {
 
 /// Returns the plan of a backfill.
 pub fn planned_backfill() -> Backfill {
-    let slots = |slots: Vec<BackfillSlot>| slots.into_iter().map(|slot| BackfillSlot { run_id: None, ..slot }).collect();
+    let slots =
+        |slots: Vec<BackfillSlot>| slots.into_iter().map(|slot| BackfillSlot { run_id: None, ..slot }).collect();
     let Backfill { slots: created, .. } = Backfill::example();
     Backfill { id: None, dry_run: true, slots: slots(created), ..Backfill::example() }
 }

@@ -68,11 +68,8 @@ impl Example for NotifyChannel {
 
 impl Example for Reloaded {
     fn example() -> Reloaded {
-        let change = |part, name: &str, change: &str| ConfigChange {
-            part,
-            name: name.to_owned(),
-            change: change.to_owned(),
-        };
+        let change =
+            |part, name: &str, change: &str| ConfigChange { part, name: name.to_owned(), change: change.to_owned() };
         Reloaded {
             dry_run: false,
             file: Some("everbell.toml".to_owned()),

@@ -63,16 +63,40 @@ const STORE_VERBS: [(&str, &[&str]); 2] = [
     (
         "crates/http/src/",
         &[
-            "append_audit", "calendar_jobs", "change_problem", "counts", "create_token", "drain_instance", "end_sessions",
-            "find_request", "find_session", "find_token", "insert_delivery", "list_audit", "list_deliveries",
-            "list_problems", "list_sessions", "list_tokens", "remember_answer", "revoke_token", "status", "woken",
+            "append_audit",
+            "calendar_jobs",
+            "change_problem",
+            "counts",
+            "create_token",
+            "drain_instance",
+            "end_sessions",
+            "find_request",
+            "find_session",
+            "find_token",
+            "insert_delivery",
+            "list_audit",
+            "list_deliveries",
+            "list_problems",
+            "list_sessions",
+            "list_tokens",
+            "remember_answer",
+            "revoke_token",
+            "status",
+            "woken",
         ],
     ),
     (
         "crates/ui/src/",
         &[
-            "counts", "create_session", "list_audit", "list_deliveries", "list_instances", "list_problems", "list_tokens",
-            "org_fires", "status",
+            "counts",
+            "create_session",
+            "list_audit",
+            "list_deliveries",
+            "list_instances",
+            "list_problems",
+            "list_tokens",
+            "org_fires",
+            "status",
         ],
     ),
 ];
@@ -90,7 +114,8 @@ pub(super) fn past_the_client(path: &str, source: &str) -> Vec<String> {
         .filter(|at| {
             let before = |back: usize| at.checked_sub(back).map_or("", |at| tokens[at].text);
             let closes = tokens[*at].text == ")" && before(1) == "(" && before(2) == "store";
-            let opens = tokens[*at].text == "(" && before(1) == "store" && tokens.get(at + 1).is_some_and(|t| t.text == ")");
+            let opens =
+                tokens[*at].text == "(" && before(1) == "store" && tokens.get(at + 1).is_some_and(|t| t.text == ")");
             !closes && !opens
         })
         .map(|at| tokens[at])
@@ -98,7 +123,9 @@ pub(super) fn past_the_client(path: &str, source: &str) -> Vec<String> {
     let calls = words.windows(4).filter(|part| is_call(part) && !verbs.contains(&part[2].text));
     let complaint = |part: &[Token<'_>]| {
         let Token { text, line, .. } = part[2];
-        format!("{path}:{line}: `store.{text}` goes past the client of the library: use the client, or add it to `STORE_VERBS`")
+        format!(
+            "{path}:{line}: `store.{text}` goes past the client of the library: use the client, or add it to `STORE_VERBS`"
+        )
     };
     calls.map(complaint).collect()
 }
@@ -110,7 +137,9 @@ fn calls_past_the_client_are_found() {
         assert_eq!(past_the_client(path, source).len(), 1, "{source}");
         assert_eq!(past_the_client("crates/server/src/notify/evaluator.rs", source), [""; 0], "{source}");
     }
-    for source in ["bell.store().list_audit(None, &page)", "request.runs().get(id)", "let store = bell.store();", "Store::new()"] {
+    for source in
+        ["bell.store().list_audit(None, &page)", "request.runs().get(id)", "let store = bell.store();", "Store::new()"]
+    {
         assert_eq!(past_the_client(path, source), [""; 0], "{source}");
     }
 }

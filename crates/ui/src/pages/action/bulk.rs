@@ -18,8 +18,8 @@ use crate::{Frame, Links, Section};
 use everbell_http::api::jobs::BULK_FILTER;
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::Problem;
-use everbell_wire::bulk::BulkAction;
 use everbell_wire as wire;
+use everbell_wire::bulk::BulkAction;
 use everbell_wire::bulk::BulkOutcome;
 use everbell_wire::form::{Field, Kind, TEXT, joined, optional, pairs};
 

@@ -8,8 +8,8 @@ use everbell_core::freeze::Freeze;
 use everbell_http::access::Role;
 use everbell_http::api::calendars::documents;
 use everbell_http::problem::Problem;
-use everbell_wire::job::Source;
 use everbell_wire as wire;
+use everbell_wire::job::Source;
 use jiff::Timestamp;
 
 use crate::clock::Clock;

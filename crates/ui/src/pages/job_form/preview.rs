@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use askama::Template;
-use everbell_wire::FaultCode;
 use everbell::{JobKey, JobStatus, StoreError};
 use everbell_core::calendar::CalendarRules;
 use everbell_core::cron::{Expression, WarningCode};
 use everbell_core::store::{JobRef, RecentRuns};
 use everbell_core::{Definition, Draft, Scope, Spec, Timing, When};
+use everbell_wire::FaultCode;
 use everbell_wire::preview::note;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -30,8 +30,8 @@ use crate::request::UiRequest;
 use crate::snippets::Snippets;
 use everbell_http::problem::Problem;
 use everbell_wire::elapsed::took;
-use everbell_wire::form::definition::changes_timing;
 use everbell_wire::form::Fault;
+use everbell_wire::form::definition::changes_timing;
 use everbell_wire::form::job::JobForm;
 use everbell_wire::job_body::declared;
 
@@ -113,8 +113,8 @@ async fn too_slow(request: &UiRequest, subject: &Subject, spec: &Spec) -> Result
     let fires: Vec<Timestamp> = spec.slots_after(request.now).take(MAX_LISTED_FIRES).collect();
     let between = fires.windows(2).filter_map(|two| Duration::try_from(two[1].duration_since(two[0])).ok()).min();
     let last = RecentRuns::new(vec![subject.definition().key.clone()], SAMPLED_RUNS)?;
-    let usual = Usual::from_runs(&request.runs().recent_runs(&last).await?)
-        .filter(|usual| usual.runs >= MIN_SAMPLED_RUNS);
+    let usual =
+        Usual::from_runs(&request.runs().recent_runs(&last).await?).filter(|usual| usual.runs >= MIN_SAMPLED_RUNS);
     let describe = |(usual, between): (Usual, Duration)| {
         let text = |time: Duration| took(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
         let (most, between) = (text(usual.most), text(between));
@@ -140,7 +140,8 @@ impl Preview {
             None => None,
         };
         // Missing fields are not reported while the form is being filled in.
-        let shown_faults = faults(request, form, subject).await?.into_iter().filter(|fault| fault.code != FaultCode::Required);
+        let shown_faults =
+            faults(request, form, subject).await?.into_iter().filter(|fault| fault.code != FaultCode::Required);
         let shown_faults = shown_faults.map(|fault| (fault.pointer.trim_start_matches('/').to_owned(), fault.detail));
         let for_each = read.draft.scope == Scope::PerOrg;
         let mut preview = Preview { faults: shown_faults.collect(), for_each, ..Preview::default() };
