@@ -75,7 +75,7 @@ enum CalendarsCommand {
     Show(ShowArgs),
     /// Create a calendar or replace all of its days
     ///
-    /// The jobs that use it follow at once, as their next version. `--dry-run` shows which fires change and changes nothing.
+    /// The jobs that use it get a new version at once. `--dry-run` shows which fires change and changes nothing.
     #[command(before_help = SET_EXAMPLES)]
     Set(SetArgs),
     /// Delete a calendar that no job uses
@@ -105,16 +105,16 @@ struct SetArgs {
     /// The name of the calendar.
     #[arg(value_name = "NAME")]
     name: String,
-    /// A day, such as `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25`, with a name after it if you like; repeatable.
+    /// A day, such as `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25`, optionally followed by a name; repeatable.
     #[arg(long = "date", value_name = "DAY")]
     dates: Vec<String>,
     /// Days of every week, separated by commas, such as `sat,sun`.
     #[arg(long, value_name = "DAYS", value_delimiter = ',')]
     weekly: Vec<String>,
-    /// An iCalendar file whose events are added; `-` reads standard input.
+    /// An iCalendar file whose events to add; `-` reads standard input.
     #[arg(long, value_name = "FILE")]
     ics: Option<PathBuf>,
-    /// The IANA time zone whose days they are. Default: that of the job, or of the org.
+    /// The IANA time zone of the days. Default: that of the job, or of the org.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
     /// Show which fires change, and change nothing.

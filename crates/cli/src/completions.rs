@@ -43,7 +43,7 @@ EVERBELL_TOKEN_FILE or `everbell-data/admin-token`, if it responds within 300 ms
 
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
-    /// The shell.
+    /// The shell that reads the script.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

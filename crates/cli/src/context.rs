@@ -53,11 +53,11 @@ pub(crate) struct ContextArgs {
 enum ContextCommand {
     /// Add a server under a name
     ///
-    /// The first one is used from then on. There is no flag for the token itself, because other users of a machine can see
-    /// command lines.
+    /// The first server added becomes the current one. There is no flag for the token itself, because other users of a
+    /// machine can see command lines.
     #[command(before_help = ADD_EXAMPLES)]
     Add(AddArgs),
-    /// Use a server from now on, unless a flag or a variable names another
+    /// Make a server the current one, unless a flag or a variable names another
     #[command(before_help = USE_EXAMPLES)]
     Use {
         /// The name of the context.
@@ -78,7 +78,7 @@ enum ContextCommand {
 
 #[derive(Debug, Args)]
 struct ListArgs {
-    /// Print one JSON document; tokens are not in it.
+    /// Print one JSON document, without tokens.
     #[arg(long)]
     json: bool,
 }

@@ -79,19 +79,19 @@ struct ListArgs {
 
 #[derive(Debug, Args)]
 struct AddArgs {
-    /// When it begins: RFC 3339, `2027-03-13 09:00`, `+2h`, `tomorrow 18:00`. Default: now.
+    /// The start of the freeze: RFC 3339, `2027-03-13 09:00`, `+2h`, `tomorrow 18:00`. Default: now.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     from: Option<String>,
-    /// When it ends; `+4d` counts from now.
+    /// The end of the freeze; `+4d` counts from now.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: String,
-    /// Why, from 3 to 500 characters.
+    /// The reason, 3 to 500 characters.
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Only jobs with this label, `NAME=VALUE` or `NAME`; default: all jobs.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
-    /// The key of a job that fires all the same; repeatable.
+    /// Exempt this job from the freeze; repeatable.
     #[arg(long, value_name = "KEY")]
     except: Vec<String>,
     /// The IANA time zone of times without an offset, and of the times that are shown. Default: UTC.

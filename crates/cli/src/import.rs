@@ -47,16 +47,16 @@ pub(crate) enum ImportCommand {
     /// them. Importing the same file twice changes nothing. Exits with 1 if a line cannot be imported.
     #[command(before_help = crontab::EXAMPLES)]
     Crontab(crontab::CrontabArgs),
-    /// Import jobs from cron jobs of Kubernetes, in YAML
+    /// Import Kubernetes CronJobs from YAML
     ///
-    /// The command of the container runs with the target `shell` on the machine of the server, without the image. Jobs are
-    /// paused and labeled as those of a crontab.
+    /// The target `shell` runs the command of the container on the server's machine, without the image. Jobs are paused and
+    /// labeled like imported crontab jobs.
     #[command(before_help = CRONJOB_EXAMPLES)]
     Cronjob(CronJobArgs),
-    /// Import jobs from timers of systemd
+    /// Import systemd timers
     ///
-    /// The service of each timer is read from the same folder. A calendar that cron cannot say is refused. Jobs are paused
-    /// and labeled as those of a crontab.
+    /// The service of each timer is read from the same folder. A calendar expression that cron cannot express is refused.
+    /// Jobs are paused and labeled like imported crontab jobs.
     #[command(before_help = TIMERS_EXAMPLES)]
     Timers(ImportArgs),
 }
@@ -75,10 +75,10 @@ pub(crate) struct ImportArgs {
     /// The files; `-` is standard input.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The target of the jobs, which runs `command` of its payload.
+    /// The target of the jobs, which runs the payload's `command`.
     #[arg(long, value_name = "LABEL", default_value = SHELL_TARGET)]
     target: String,
-    /// Use another target than `shell`, because it runs `command` of its payload too.
+    /// Confirm that `--target` runs the payload's `command`, as `shell` does.
     #[arg(long)]
     reads_command: bool,
     /// The IANA time zone of schedules that name none; default: that of this machine for timers, UTC for cron jobs.

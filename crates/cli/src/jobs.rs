@@ -99,7 +99,7 @@ enum JobsCommand {
     Retire(actions::RetireArgs),
     /// Delete a job with its versions, payloads and runs
     ///
-    /// This cannot be undone. It is refused while a run of the job is at work; runs that have not started are deleted.
+    /// This cannot be undone. It is refused while a run of the job is running; runs that have not started are deleted.
     #[command(before_help = purge::EXAMPLES, visible_alias = "delete")]
     Purge(purge::PurgeArgs),
     /// List the versions of a job, newest first

@@ -90,7 +90,7 @@ enum Commands {
     /// Manage calendars of days on which jobs do not fire; lists them without a subcommand
     #[command(before_help = calendars::EXAMPLES)]
     Calendars(calendars::CalendarsArgs),
-    /// Announce times in which schedules do not fire; lists them without a subcommand
+    /// Announce freezes, in which schedules do not fire; lists them without a subcommand
     #[command(before_help = freeze::EXAMPLES)]
     Freeze(freeze::FreezeArgs),
     /// Import jobs from other schedulers
@@ -105,10 +105,10 @@ enum Commands {
     /// List the slots of all jobs that got no run
     #[command(before_help = gaps::EXAMPLES)]
     Gaps(gaps::GapsArgs),
-    /// List times in which nothing ran, and what they cost
+    /// List outages and the runs they affected
     ///
-    /// An outage is a time in which no instance that schedules sent a heartbeat, for at least 20 seconds. Each is listed with
-    /// the jobs whose slots passed, and what catch-up did.
+    /// An outage is a period of at least 20 seconds in which no scheduling instance sent a heartbeat. Each is listed with the
+    /// jobs whose slots passed, and what catch-up did.
     #[command(before_help = outages::EXAMPLES)]
     Outages(outages::OutagesArgs),
     /// Show the jobs that run, fail or cost the most
@@ -143,7 +143,7 @@ enum Commands {
     /// Reload the configuration of the server, without a restart
     ///
     /// Everything is checked first: a configuration with problems changes nothing. Runs in flight are not disturbed. With
-    /// several instances, each reloads its own file: this command reaches the one that answers.
+    /// several instances, each reloads its own file: this command reaches only the one that responds.
     #[command(before_help = reload::EXAMPLES)]
     Reload(reload::ReloadArgs),
     /// List audit entries, newest first

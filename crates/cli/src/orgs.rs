@@ -44,7 +44,7 @@ enum OrgsCommand {
     /// Show what a move to another time zone would change
     #[command(before_help = check::EXAMPLES, visible_alias = "what-if")]
     Check(check::CheckArgs),
-    /// Create and update up to 10,000 orgs, all of them or none
+    /// Create and update up to 10,000 orgs, all or none of them
     ///
     /// The file holds JSON lines such as `{"id":"acme","timezone":"Europe/Paris"}`, optionally with `name`, `enabled` and
     /// `settings`, or CSV with a header such as `id,timezone,name,enabled`.

@@ -69,7 +69,7 @@ enum ProblemsCommand {
     /// Acknowledge a problem, so that no reminders follow
     #[command(before_help = ACKNOWLEDGE_EXAMPLES, visible_alias = "ack")]
     Acknowledge(AcknowledgeArgs),
-    /// Mute a problem, so that no messages follow until it is over
+    /// Mute a problem, so that no messages follow until it closes
     #[command(before_help = MUTE_EXAMPLES)]
     Mute(MuteArgs),
     /// Unmute a problem
@@ -117,7 +117,7 @@ struct MuteArgs {
     /// The reason, which is shown with the problem.
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// How long the silence lasts, such as 4h; until the problem is over if absent.
+    /// How long to mute the problem, such as 4h; default: until it closes.
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     lasts: Option<Duration>,
     #[command(flatten)]

@@ -46,24 +46,24 @@ pub(crate) struct SimulateArgs {
     /// End here; relative times such as `+7d` count from `--from`.
     #[arg(long, value_name = "TIME", default_value = "+7d", allow_hyphen_values = true)]
     to: String,
-    /// Let no instance plan or run anything in this time, such as `02:00..04:30` on the day of `--from`, or
-    /// `2027-03-28T02:00Z..+3h`. Runs at work when it begins are lost. Repeatable.
+    /// Simulate an outage during this time, such as `02:00..04:30` on the day of `--from`, or `2027-03-28T02:00Z..+3h`. Runs
+    /// that are running when it begins are lost. Repeatable.
     #[arg(long, value_name = "FROM..TO", allow_hyphen_values = true)]
     outage: Vec<String>,
-    /// Let each attempt take this long, for all jobs or for one: `90s`, `nightly=90m`. Repeatable. Default: the median
+    /// Simulate attempts of this duration, for all jobs or for one: `90s`, `nightly=90m`. Repeatable. Default: the median
     /// duration of the last runs on the server, else 1 second.
     #[arg(long, value_name = "[KEY=]DURATION")]
     duration: Vec<String>,
     /// The number of instances.
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     instances: u32,
-    /// The most runs at work on one instance, `engine.concurrency` of its configuration.
+    /// Maximum concurrent runs per instance (`engine.concurrency`).
     #[arg(long, value_name = "N", default_value_t = DEFAULT_CONCURRENCY, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     concurrency: u32,
     /// Read and show times in this IANA time zone; default: that of the job, UTC if there are several.
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
-    /// List every slot, not only those at which something else happened than one run in time.
+    /// List every slot, including those that ran once and on time.
     #[arg(long)]
     verbose: bool,
     /// Draw a timeline to this file, as SVG; one that exists is replaced.

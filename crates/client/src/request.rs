@@ -145,10 +145,10 @@ pub struct BackfillSettings {
     /// How many of its runs may be at work at once; 0 returns to what the job allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
-    /// How many runs it creates in a time, as in `10/m`; `off` removes the limit.
+    /// The rate at which it creates runs, such as `10/m`; `off` removes the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// Whether it goes on while the job is paused.
+    /// Whether it continues while the job is paused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_ok: Option<bool>,
     /// The reason, for the audit trail.
@@ -236,7 +236,7 @@ pub struct CalendarInput {
     /// The IANA time zone whose days they are; that of the job or the org if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// Days: `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25`, each with a name after it if you like.
+    /// Days: `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25`, each optionally followed by a name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dates: Vec<String>,
     /// Days of every week, such as `sat`.
@@ -262,12 +262,12 @@ pub struct FreezeInput {
     /// The IANA time zone of times without an offset; these times need none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// Why, which is shown with the freeze.
+    /// The reason, which is shown with the freeze.
     pub reason: String,
     /// Only jobs with this label, as `name=value` or `name`; all jobs if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The keys of jobs that fire all the same.
+    /// The keys of jobs that are exempt from the freeze.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
 }

@@ -55,7 +55,7 @@ pub struct After {
     pub job_key: JobKey,
     /// The outcomes that count.
     pub on: ChainOn,
-    /// Whether runs by hand, reruns and backfills of that job count too.
+    /// Whether manual runs, reruns and backfills of that job start this one too.
     pub manual: bool,
 }
 

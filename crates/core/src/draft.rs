@@ -71,7 +71,7 @@ pub enum Timing {
         job: String,
         /// The outcomes that count.
         on: ChainOn,
-        /// Whether runs by hand, reruns and backfills of that job count too.
+        /// Whether manual runs, reruns and backfills of that job start this one too.
         manual: bool,
     },
 }
@@ -294,7 +294,7 @@ impl Draft {
 
     fn checked_interval(&self) -> Result<Expression, Invalid> {
         let Timing::Every(interval) = &self.timing else {
-            return Err(Invalid::new("cronExpression", "is no fixed rate"));
+            return Err(Invalid::new("cronExpression", "is not a fixed rate"));
         };
         let whole = Some(interval.as_secs()).filter(|_| interval.subsec_nanos() == 0);
         whole.and_then(Expression::every).ok_or_else(|| {
@@ -315,7 +315,7 @@ impl Draft {
             values.calendars = problems.all(CalendarRules::from_names(exclude, only)).unwrap_or_default();
         }
         if !values.calendars.is_empty() && matches!(self.timing, Timing::After { .. }) {
-            let reason = "a job that starts after another has no days of its own: give the calendar to that job";
+            let reason = "a job that starts after another has no days: give the calendar to that job";
             problems.0.push(Invalid::new("policies.calendar", reason));
         }
         if !values.calendars.is_empty() && matches!(self.timing, Timing::Once(_)) {

@@ -19,7 +19,7 @@ pub const MAX_EXCEPTIONS: usize = 100;
 /// The shortest and longest reason, in characters.
 const REASON_LENGTH: std::ops::RangeInclusive<usize> = 3..=500;
 
-/// A time in which schedules do not fire.
+/// A freeze: a period in which schedules do not fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// Its id.

@@ -323,7 +323,7 @@ fn check_name(field: &'static str, text: &str) -> Result<(), Invalid> {
         return Err(Invalid::new(field, "must not begin or end with white space"));
     }
     if [".", ".."].contains(&text) {
-        return Err(Invalid::new(field, "must not be `.` or `..`: in an address these are no names"));
+        return Err(Invalid::new(field, "must not be `.` or `..`: they cannot be used in a URL"));
     }
     let version = text.rsplit_once('@').is_some_and(|(_, v)| !v.is_empty() && v.bytes().all(|b| b.is_ascii_digit()));
     if field == "jobKey" && version {

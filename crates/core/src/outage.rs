@@ -173,7 +173,7 @@ pub struct LateSlots {
     pub last_slot_at: Timestamp,
 }
 
-/// The cost of an outage for a job.
+/// The effect of an outage on a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOutage {
     /// The job.

@@ -12,7 +12,7 @@ pub fn expect_idle(key: &JobKey, at_work: &[RunId]) -> StoreResult<()> {
     };
     let are = if others.is_empty() { "is" } else { "are" };
     let what = format!(
-        "job `{key}` cannot be purged: run {first}{others} {are} at work; wait until they have ended, or cancel them"
+        "job `{key}` cannot be purged: run {first}{others} {are} running; wait until they have ended, or cancel them"
     );
     Err(StoreError::Conflict { what })
 }

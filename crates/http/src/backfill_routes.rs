@@ -16,14 +16,14 @@ pub(super) fn backfill_routes() -> Vec<Route> {
     let (get, post, patch) = (Method::GET, Method::POST, Method::PATCH);
     vec![
         route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Create runs for past slots that have none").body("BackfillRequest", backfills::CREATE)
-            .details("The range may be of any length: the first runs are created at once, the others as places become free. They are beside the schedule, which neither waits for them nor is skipped because of them.")
+            .details("The range may be of any length: the first runs are created at once, the others as earlier ones end. They do not affect scheduled runs.")
             .returns::<wire::Backfill>(202, "The backfill").returns::<wire::Backfill>(200, "The plan, for a dry run").example(&planned_backfill()).problems(&[NotFound, Conflict, JobRetired]),
         route(get.clone(), "/jobs/{jobId}/backfills", RunHistory, backfills::list).does("listBackfills", "List the backfills of a job, newest first")
             .returns_items::<wire::BackfillReport>("The backfills and their progress").problems(&[NotFound]),
         route(get, "/jobs/{jobId}/backfills/{backfillId}", RunHistory, backfills::show).does("getBackfill", "Get a backfill")
             .returns::<wire::BackfillReport>(200, "The backfill and its progress").problems(&[NotFound]),
         route(patch, "/jobs/{jobId}/backfills/{backfillId}", Role(Operator), backfills::set).does("updateBackfill", "Change how a backfill runs").body("BackfillSettings", backfills::SET)
-            .details("Takes effect with its next run. Runs that are at work continue.")
+            .details("Takes effect with its next run. Runs that are running continue.")
             .returns::<wire::BackfillReport>(200, "The backfill and its progress").problems(&[NotFound, Conflict]),
         route(post.clone(), "/jobs/{jobId}/backfills/{backfillId}/pause", Role(Operator), backfills::pause).does("pauseBackfill", "Pause a backfill").body("ReasonRequest", org_updates::WHY)
             .details("Runs that have not started are withdrawn until it is resumed. Runs that have started continue.")

@@ -156,7 +156,7 @@ fn job_action_routes() -> Vec<Route> {
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("skipNextRuns", "Skip the next runs of a job").body("SkipNextRequest", actions::SKIP_NEXT).revised()
             .returns::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired]),
         route(post.clone(), "/jobs/{jobId}/purge", Role(Admin), actions::purge).does("purgeJob", "Delete a job with everything about it").body("ReasonRequest", actions::PURGE)
-            .details("Deletes all versions, payloads, runs, gaps and org overrides of the job. This cannot be undone. Refused while a run of the job is at work; runs that have not started are deleted.")
+            .details("Deletes all versions, payloads, runs, gaps and org overrides of the job. This cannot be undone. Refused while a run of the job is running; runs that have not started are deleted.")
             .returns::<wire::PurgedJob>(200, "The numbers of deleted rows").problems(&[NotFound, Conflict]),
         route(post.clone(), "/jobs/{jobId}/orgs/rebuild", Role(Admin), org_updates::rebuild).does("rebuildOrgTimers", "Rebuild the timers of a job for every org").body("ReasonRequest", org_updates::WHY)
             .returns::<wire::OrgUpdateStarted>(202, "The org update, which handles a few orgs at a time").problems(&[NotFound, JobRetired]),
@@ -197,10 +197,10 @@ fn run_routes() -> Vec<Route> {
         route(post.clone(), "/runs/{runId}/cancel", Role(Operator), runs::cancel).does("cancelRun", "Cancel a run").body("ReasonRequest", runs::CANCEL)
             .details("A run that has not started is canceled at once. A running handler is asked to stop.")
             .returns::<wire::Canceled>(202, "The run").problems(&[NotFound, Conflict]),
-        route(post.clone(), "/runs/rerun", Role(Operator), reruns::many).does("rerunRuns", "Run many runs again with their payloads").body("RerunRequest", reruns::RERUN)
+        route(post.clone(), "/runs/rerun", Role(Operator), reruns::many).does("rerunRuns", "Rerun many runs with their payloads").body("RerunRequest", reruns::RERUN)
             .details("Each run that matches is repeated on its own, the oldest first: one that fails does not stop the others. At most 1,000 runs.")
             .returns::<wire::Reruns>(200, "The result for each run"),
-        route(post, "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("rerunRun", "Run again with the same payload").body("ReasonRequest", runs::CANCEL)
+        route(post, "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("rerunRun", "Rerun a run with the same payload").body("ReasonRequest", runs::CANCEL)
             .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it").example(&skipped_run())
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
     ]

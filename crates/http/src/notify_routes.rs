@@ -20,7 +20,7 @@ pub(super) fn notify_routes() -> Vec<Route> {
             .details("No reminders follow.")
             .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),
         route(post.clone(), "/problems/{problemId}/mute", Role(Operator), notify::mute).does("muteProblem", "Mute a problem").body("ProblemMute", notify::MUTE)
-            .details("Nobody is told of it until the silence ends. Its end is told to those who were told of its beginning.")
+            .details("No messages are sent until the mute ends. Channels that reported the problem are notified when it closes.")
             .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),
         route(post.clone(), "/problems/{problemId}/unmute", Role(Operator), notify::unmute).does("unmuteProblem", "Unmute a problem")
             .returns::<wire::JobProblem>(200, "The problem").problems(&[NotFound]),

@@ -47,7 +47,7 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
             "title": "everbell",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "Durable, distributed cron. Times are RFC 3339 in UTC with as many decimals as needed: \
-                            compare them as times, not as texts. Durations are ISO 8601. Every error is a problem \
+                            parse them before comparing; do not compare strings. Durations are ISO 8601. Every error is a problem \
                             document (RFC 9457). Send an Idempotency-Key with POST requests to repeat them safely. \
                             A request with the headers traceparent and tracestate (W3C Trace Context) passes its trace on \
                             to the runs and one-time jobs that it creates.",
@@ -217,8 +217,8 @@ fn describe(operation: &mut Value, route: &Route, routes: &[(&str, Route)]) {
 
 /// The sections of the documentation, in this order.
 const TAGS: [(&str, &str); 25] = [
-    ("jobs", "Create, change and inspect jobs: what runs, and when."),
-    ("runs", "List, cancel and repeat runs."),
+    ("jobs", "Create, change and inspect jobs."),
+    ("runs", "List, cancel and rerun runs."),
     ("orgs", "Manage orgs, for which jobs fire in their own time zones."),
     ("top", "List the jobs that run, fail or cost the most."),
     ("problems", "List problems of jobs, and acknowledge or mute them."),
@@ -229,12 +229,12 @@ const TAGS: [(&str, &str); 25] = [
     ("events", "Follow events as they happen."),
     ("calendars", "Manage calendars of days on which jobs fire, or do not."),
     ("gaps", "List the slots of all jobs that have no run."),
-    ("outages", "List times in which no instance scheduled anything, and what they cost."),
+    ("outages", "List outages and their effect on jobs."),
     ("next", "List the next times at which jobs fire."),
     ("backfills", "List the backfills of all jobs."),
     ("stats", "Show statistics of all jobs."),
-    ("freezes", "Announce times in which schedules do not fire."),
-    ("audit", "List who did what."),
+    ("freezes", "Announce freezes, in which schedules do not fire."),
+    ("audit", "List audit entries: who did what, and when."),
     ("instances", "List and drain the instances of the cluster."),
     ("tokens", "Manage access tokens."),
     ("sessions", "List and end browser sessions."),

@@ -19,7 +19,7 @@ pub(super) fn report_routes() -> Vec<Route> {
         route(get.clone(), "/gaps", RunHistory, reports::gaps).does("listAllGaps", "List the slots of all jobs that have no run").query(reports::GAPS)
             .details("Those with the latest first slot come first.")
             .returns_page::<wire::Gap>("A page of gaps"),
-        route(get.clone(), "/outages", RunHistory, reports::outages).does("listOutages", "List times in which no instance scheduled anything").query(reports::OUTAGES)
+        route(get.clone(), "/outages", RunHistory, reports::outages).does("listOutages", "List outages, in which no instance scheduled anything").query(reports::OUTAGES)
             .details("The latest first, at most 100, with the jobs whose slots passed and what catch-up did. An outage begins with the last heartbeat of the last instance and ends with the first heartbeat of the next one. It takes at least 20 seconds.")
             .returns_items::<wire::Outage>("The outages"),
         route(get.clone(), "/next", Role(Viewer), reports::next).does("listNextFiresOfAll", "List the next times at which jobs fire").query(reports::NEXT)

@@ -25,7 +25,7 @@ pub struct After {
     pub job: String,
     /// The outcomes that count.
     pub on: ChainOn,
-    /// Whether runs by hand, reruns and backfills of that job count too.
+    /// Whether manual runs, reruns and backfills of that job start this one too.
     pub manual: bool,
 }
 

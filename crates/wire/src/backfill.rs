@@ -64,16 +64,16 @@ pub struct Backfill {
     pub to_create: Option<u64>,
     /// How many slots the range has; null for all orgs.
     pub total: Option<u64>,
-    /// Whether `toCreate` is exact: every slot of the range was looked at.
+    /// Whether `toCreate` is exact: every slot of the range was checked.
     #[serde(default)]
     pub exact: bool,
     /// The order of its slots; null for all orgs.
     pub order: Option<BackfillOrder>,
     /// How many of its runs may be open at once; null for as many as the job allows.
     pub parallel: Option<u32>,
-    /// How many runs it creates in a time, as in `10/m`; null for no limit.
+    /// The rate at which it creates runs, such as `10/m`; null for no limit.
     pub rate: Option<String>,
-    /// Whether it goes on while the job is paused.
+    /// Whether it continues while the job is paused.
     #[serde(default)]
     pub paused_ok: bool,
     /// The orgs that a dry run for all orgs counted.
@@ -87,7 +87,7 @@ pub struct Backfill {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackfillOrgs {
-    /// How many were looked at: the first thousand by id, if there are more.
+    /// How many orgs were checked: the first thousand by id, if there are more.
     pub looked_at: u64,
     /// Whether there are more.
     pub more: bool,
@@ -145,7 +145,7 @@ pub struct BackfillReport {
     /// Its org, for a job with scope `per_org`.
     #[serde(default)]
     pub org_id: Option<String>,
-    /// How many slots have no run yet; those that have one of another request are passed over later. 0 when it is over.
+    /// How many slots have no run yet; slots that another request covers are skipped later. 0 when the backfill has ended.
     #[serde(default)]
     pub left: u64,
     /// How many slots had a run already.
@@ -157,10 +157,10 @@ pub struct BackfillReport {
     /// How many of its runs may be open at once; null for as many as the job allows.
     #[serde(default)]
     pub parallel: Option<u32>,
-    /// How many runs it creates in a time, as in `10/m`; null for no limit.
+    /// The rate at which it creates runs, such as `10/m`; null for no limit.
     #[serde(default)]
     pub rate: Option<String>,
-    /// Whether it goes on while the job is paused.
+    /// Whether it continues while the job is paused.
     #[serde(default)]
     pub paused_ok: bool,
     /// How many of its runs ended per hour since its beginning or last change; null if none did, or if it does not run.

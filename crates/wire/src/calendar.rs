@@ -17,7 +17,7 @@ pub struct Calendar {
     pub version: u32,
     /// The owner.
     pub source: Source,
-    /// The IANA time zone whose days they are; null for the zone of the job, or of the org.
+    /// The IANA time zone of the days; null for the zone of the job, or of the org.
     pub timezone: Option<String>,
     /// Dates, ranges, and dates of every year, with their names. Events of an iCalendar text are among them.
     pub dates: Vec<String>,
@@ -79,7 +79,7 @@ pub struct CalendarFailure {
     pub reason: String,
 }
 
-/// A time in which schedules do not fire.
+/// A freeze: a period in which schedules do not fire.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Freeze {
@@ -95,7 +95,7 @@ pub struct Freeze {
     pub reason: String,
     /// Only jobs with this label, as `name=value` or `name`; null for all jobs.
     pub label: Option<String>,
-    /// The keys of jobs that fire all the same.
+    /// The keys of jobs that are exempt from the freeze.
     pub except: Vec<String>,
     /// The actor who announced it.
     pub created_by: String,

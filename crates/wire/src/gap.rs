@@ -11,7 +11,7 @@ use crate::words::words;
 words!(
     /// Why slots got no run.
     GapReason from core::GapReason {
-        /// No instance was there in time.
+        /// No instance was running in time.
         Missed = "missed",
         /// They were folded into a later run.
         Coalesced = "coalesced",

@@ -86,29 +86,29 @@ pub struct JobProblem {
     /// The instance; null for problems of jobs.
     #[serde(default)]
     pub instance: Option<ProblemInstance>,
-    /// Whether it is still there.
+    /// Whether it is open.
     pub open: bool,
-    /// When the trouble began.
+    /// When the problem started.
     pub since: Timestamp,
     /// When it was noticed.
     pub opened_at: Timestamp,
-    /// When it was over; null while it is open.
+    /// When it closed; null while it is open.
     pub closed_at: Option<Timestamp>,
-    /// Why it was over.
+    /// Why it closed.
     pub closed_because: Option<String>,
-    /// Failures in a row, missed or skipped slots; 1 where there is nothing to count.
+    /// Number of consecutive failures, or of missed or skipped slots; 1 for other kinds.
     pub count: u64,
     /// The cause.
     pub reason: String,
     /// The id of the run that failed last, was skipped, is late or takes too long.
     pub run_id: Option<String>,
-    /// The rules that were told.
+    /// The rules that sent messages about it.
     pub told: Vec<String>,
     /// The operator who takes care of it; null if it is not acknowledged.
     pub acknowledged: Option<ProblemNote>,
-    /// The operator who silenced it; null if it is not muted.
+    /// The operator who muted it; null if it is not muted.
     pub muted: Option<ProblemNote>,
-    /// When the silence ends by itself; null if it lasts as long as the problem.
+    /// When the mute ends; null if it ends with the problem.
     pub muted_until: Option<Timestamp>,
 }
 

@@ -134,9 +134,9 @@ impl From<&'static str> for FaultCode {
     }
 }
 
-/// The answer to a request that failed.
+/// The response to a request that failed.
 ///
-/// RFC 9457 requires no member, and a proxy may answer in place of the server: a reader takes absent members as empty.
+/// RFC 9457 requires no member, and a proxy may respond in place of the server: a client treats absent members as empty.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {

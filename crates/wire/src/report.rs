@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 /// The most jobs that an outage lists.
 pub const MAX_LISTED_JOBS: usize = 200;
 
-/// A time in which no instance scheduled anything, and what became of the slots in it.
+/// An outage: a period with no scheduling instance, and the outcome of each slot in it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outage {
@@ -39,7 +39,7 @@ pub struct Outage {
     pub items: Vec<OutageJob>,
 }
 
-/// The cost of an outage for a job.
+/// The effect of an outage on a job.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutageJob {
@@ -138,7 +138,7 @@ pub struct NextFires {
     pub items: Vec<NextFire>,
     /// Whether there are more.
     pub more: bool,
-    /// Whether every job was looked at. For a later `from`, 10,000 jobs are.
+    /// Whether every job was checked. For a later `from`, only 10,000 jobs are.
     pub complete: bool,
 }
 

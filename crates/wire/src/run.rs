@@ -267,7 +267,7 @@ pub struct OrgRun {
     pub detail: Option<String>,
 }
 
-/// The answer to a request for runs: one, or several for orgs.
+/// The response to a request for runs: one, or several for orgs.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum RunsNow {

@@ -69,7 +69,7 @@ fn clock(text: &str) -> Result<(String, String, String), String> {
     let (hour, minute, second) = match parts[..] {
         [hour, minute] => (hour, minute, "00"),
         [hour, minute, second] => (hour, minute, second),
-        _ => return Err(format!("`{text}` is no time such as `04:30` or `*:0/15`")),
+        _ => return Err(format!("`{text}` is not a time such as `04:30` or `*:0/15`")),
     };
     if second.contains('.') {
         return Err(format!("`{text}` names fractions of a second, which cron cannot say"));
@@ -101,7 +101,7 @@ fn field(text: &str, min: u32, max: u32) -> Result<String, String> {
 fn part_of(text: &str, min: u32, max: u32) -> Result<String, String> {
     let number = |text: &str| {
         let read = text.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
-        read.ok_or_else(|| format!("`{text}` is no number from {min} to {max}"))
+        read.ok_or_else(|| format!("`{text}` is not a number from {min} to {max}"))
     };
     let (values, step) = match text.split_once('/') {
         Some((values, step)) => (values, Some(step)),
@@ -110,7 +110,7 @@ fn part_of(text: &str, min: u32, max: u32) -> Result<String, String> {
     let step = match step.map(|step| step.parse::<u32>().ok().filter(|step| *step > 0).ok_or(step)) {
         None => None,
         Some(Ok(step)) => Some(step),
-        Some(Err(step)) => return Err(format!("`{step}` is no step")),
+        Some(Err(step)) => return Err(format!("`{step}` is not a step")),
     };
     let values = match (values, values.split_once("..")) {
         ("*", _) => "*".to_owned(),
@@ -131,7 +131,7 @@ fn weekdays_of(text: &str) -> Result<String, String> {
     let day = |name: &str| {
         let name = name.to_lowercase();
         let found = WEEKDAYS.iter().find(|day| name.len() >= 3 && is_weekday(&name, day));
-        found.copied().ok_or_else(|| format!("`{name}` is no weekday"))
+        found.copied().ok_or_else(|| format!("`{name}` is not a weekday"))
     };
     let parts = text.split(',').filter(|part| !part.is_empty()).map(|part| {
         match part.split_once("..").or_else(|| part.split_once('-')) {
@@ -189,11 +189,11 @@ mod tests {
             ("Mon *-*-13 00:00", "must both match"),
             ("*-*~03 00:00", "from the end of the month"),
             ("*:*:00.5", "fractions of a second"),
-            ("Moonday 10:00", "`moonday` is no weekday"),
+            ("Moonday 10:00", "`moonday` is not a weekday"),
             ("25:00", "`25` is no number from 0 to 23"),
             ("10", "neither a weekday, a date"),
             ("10:00 11:00", "second of its kind"),
-            ("*:0/x", "`x` is no step"),
+            ("*:0/x", "`x` is not a step"),
         ] {
             let refused = to_cron(calendar).map(|(cron, _)| cron).unwrap_err();
             assert!(refused.contains(reason), "{calendar}: {refused}");

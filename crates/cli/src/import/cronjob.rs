@@ -129,7 +129,7 @@ fn payload(object: &Value, differences: &mut Vec<String>) -> Result<Value, Strin
         None => Ok(Vec::new()),
         Some(words) => {
             let text =
-                |word: &Value| word.as_str().map(str::to_owned).ok_or_else(|| format!("{name}: {word} is no text"));
+                |word: &Value| word.as_str().map(str::to_owned).ok_or_else(|| format!("{name}: {word} is not a string"));
             words.iter().map(text).collect::<Result<Vec<String>, String>>()
         }
     };
@@ -147,7 +147,7 @@ fn payload(object: &Value, differences: &mut Vec<String>) -> Result<Value, Strin
     for variable in container.get("env").and_then(Value::as_array).into_iter().flatten() {
         match (variable["name"].as_str(), variable["value"].as_str()) {
             (Some(name), Some(value)) => drop(env.insert(name.to_owned(), value.to_owned())),
-            (name, _) => differences.push(format!("env `{}`: left out: it is no text", name.unwrap_or_default())),
+            (name, _) => differences.push(format!("env `{}`: left out: it is not a string", name.unwrap_or_default())),
         }
     }
     for name in ["envFrom", "volumeMounts"].into_iter().filter(|name| container.get(*name).is_some()) {

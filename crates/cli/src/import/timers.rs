@@ -35,7 +35,7 @@ pub(super) fn read(path: &Path, text: &str, zone: &Zone) -> Vec<Item> {
     let refused = |why: String| vec![Item { source: stem.clone(), verdict: Verdict::Refused, result: Err(why) }];
     if path.extension().is_none_or(|extension| extension != "timer") {
         return refused(
-            "is no timer: name files that end with `.timer`; their services are read from beside them".to_owned(),
+            "is not a timer: name files that end with `.timer`; their services are read from beside them".to_owned(),
         );
     }
     let timer = UnitFile::parse(text);
@@ -85,7 +85,7 @@ fn timings(timer: &UnitFile) -> Vec<Result<(String, Option<Zone>), String>> {
     let calendars = calendars.map(|calendar| to_cron(calendar).map_err(|why| format!("OnCalendar={calendar}: {why}")));
     let every = timer.all("Timer", "OnUnitActiveSec").into_iter().map(|text| {
         let seconds = span(text).map(|span| span.as_secs()).filter(|seconds| *seconds > 0);
-        let seconds = seconds.ok_or_else(|| format!("OnUnitActiveSec={text}: is no span of a second or more"))?;
+        let seconds = seconds.ok_or_else(|| format!("OnUnitActiveSec={text}: is not a span of a second or more"))?;
         Ok((format!("@every {seconds}s"), None))
     });
     calendars.chain(every).collect()
@@ -95,7 +95,7 @@ fn policies(timer: &UnitFile, service: &UnitFile) -> Result<(PolicyValues, Vec<S
     let mut differences = Vec::new();
     let read = |unit: &UnitFile, section: &str, name: &str| match unit.last(section, name) {
         None | Some("infinity") => Ok(None),
-        Some(text) => span(text).map(Some).ok_or_else(|| format!("{name}={text}: is no span")),
+        Some(text) => span(text).map(Some).ok_or_else(|| format!("{name}={text}: is not a span")),
     };
     let jitter = read(timer, "Timer", "RandomizedDelaySec")?.unwrap_or_default();
     if !jitter.is_zero() {
@@ -227,7 +227,7 @@ mod tests {
         let (found, _) = policies(&UnitFile::default(), &UnitFile::default()).unwrap();
         assert_eq!((found.catch_up, found.timeout), (CatchUp::None, TIME_LIMIT));
         let bad = UnitFile::parse("[Timer]\nRandomizedDelaySec=soon\n");
-        assert_eq!(policies(&bad, &service).unwrap_err(), "RandomizedDelaySec=soon: is no span");
+        assert_eq!(policies(&bad, &service).unwrap_err(), "RandomizedDelaySec=soon: is not a span");
         let every = timings(&UnitFile::parse("[Timer]\nOnUnitActiveSec=15min\n"));
         assert_eq!(every[0].as_ref().unwrap().0, "@every 900s");
     }

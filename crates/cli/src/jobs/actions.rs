@@ -53,7 +53,7 @@ pub(crate) struct PauseArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
     job: Option<String>,
-    /// All jobs with this label instead: `name` or `name=value`.
+    /// Select all jobs with this label instead: `name` or `name=value`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
     /// The reason, from 3 to 500 characters, which is shown with the job.
@@ -74,7 +74,7 @@ pub(crate) struct ResumeArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
     job: Option<String>,
-    /// All jobs with this label instead: `name` or `name=value`.
+    /// Select all jobs with this label instead: `name` or `name=value`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
     /// Run once for the slots that were missed.
@@ -110,7 +110,7 @@ pub(crate) struct SkipArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
     job: Option<String>,
-    /// All jobs with this label instead: `name` or `name=value`.
+    /// Select all jobs with this label instead: `name` or `name=value`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
     /// The org, for a job that fires per org.
@@ -131,7 +131,7 @@ pub(crate) struct RetireArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
     job: Option<String>,
-    /// All jobs with this label instead: `name` or `name=value`.
+    /// Select all jobs with this label instead: `name` or `name=value`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
     /// Do not ask for confirmation.

@@ -77,16 +77,16 @@ pub(crate) struct BackfillArgs {
     /// Every org, for a job that fires per org.
     #[arg(long)]
     all_orgs: bool,
-    /// Let at most this many of its runs be at work at once; default: what the job allows.
+    /// Maximum concurrent runs of the backfill; default: the job's limit.
     #[arg(long, value_name = "N", conflicts_with = "all_orgs", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     parallel: Option<u32>,
-    /// Create at most this many runs in a time, evenly spread: `10/m`, `2/s`, `500/h`; default: no limit.
+    /// Maximum rate of new runs, evenly spread: `10/m`, `2/s`, `500/h`; default: no limit.
     #[arg(long, value_name = "RATE", conflicts_with = "all_orgs", value_parser = parse_rate)]
     rate: Option<String>,
     /// Run the oldest or the newest slots first.
     #[arg(long, value_name = "ORDER", conflicts_with = "all_orgs", default_value = "oldest", value_parser = ["oldest", "newest"])]
     order: String,
-    /// Go on while the job is paused; default: only if it is paused now.
+    /// Continue while the job is paused; default: only if it is paused now.
     #[arg(long, conflicts_with = "all_orgs")]
     paused_ok: bool,
     /// The reason, for the audit trail.

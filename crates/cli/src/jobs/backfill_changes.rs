@@ -63,13 +63,13 @@ pub(crate) struct ChangeArgs {
 #[derive(Debug, Args)]
 #[group(id = "settings", required = true, multiple = true, args = ["parallel", "rate", "paused_ok"])]
 pub(crate) struct SetArgs {
-    /// Let at most this many of its runs be at work at once; 0: what the job allows.
+    /// Maximum concurrent runs of the backfill; 0: the job's limit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000))]
     parallel: Option<u32>,
-    /// Create at most this many runs in a time, as in `10/m`; `off`: no limit.
+    /// Maximum rate of new runs, such as `10/m`; `off`: no limit.
     #[arg(long, value_name = "RATE", value_parser = rate_or_off)]
     rate: Option<String>,
-    /// Whether it goes on while the job is paused.
+    /// Whether to continue while the job is paused.
     #[arg(long, value_name = "BOOL")]
     paused_ok: Option<bool>,
     #[command(flatten)]

@@ -45,10 +45,10 @@ pub(crate) struct TimingArgs {
     /// Start when runs of this job end, instead of at times.
     #[arg(long, value_name = "KEY", conflicts_with_all = ["cron", "every"])]
     pub(super) after: Option<String>,
-    /// The outcomes of its runs that count.
+    /// The outcomes of the other job's runs that start this one.
     #[arg(long, value_name = "OUTCOME", value_parser = ["success", "failure", "any"], requires = "after")]
     pub(super) after_on: Option<String>,
-    /// Start after its runs by hand, reruns and backfills too.
+    /// Also start after manual runs, reruns and backfills.
     #[arg(long, requires = "after")]
     pub(super) after_manual: bool,
     /// Fire once (`global`), or for each org at its own local time (`per_org`).

@@ -43,7 +43,7 @@ pub(crate) struct ListArgs {
     /// Only jobs with these targets.
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     target: Vec<String>,
-    /// All versions of this job.
+    /// Only versions of this job.
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
     /// Only jobs whose key, target or description contains this.

@@ -25,7 +25,7 @@ pub(crate) struct RunArgs {
     /// The job: its key or its id.
     #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
     job: Option<String>,
-    /// All jobs with this label instead: `name` or `name=value`.
+    /// Select all jobs with this label instead: `name` or `name=value`.
     #[arg(long, value_name = "LABEL", conflicts_with_all = ["org", "orgs", "all_orgs", "wait", "force", "queue", "payload"])]
     label: Option<String>,
     /// The org, for a job that fires per org.

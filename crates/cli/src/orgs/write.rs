@@ -35,10 +35,10 @@ pub(crate) struct SetArgs {
     /// A name for people.
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// Let jobs fire for the org.
+    /// Enable the org.
     #[arg(long, conflicts_with = "disable")]
     enable: bool,
-    /// Let no job fire for the org.
+    /// Disable the org, so no job fires for it.
     #[arg(long)]
     disable: bool,
     /// Any JSON object to store with the org: JSON, `@FILE`, or `-` for standard input.

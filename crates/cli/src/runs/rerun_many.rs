@@ -42,10 +42,10 @@ pub(crate) struct ManyArgs {
     /// Only runs that were scheduled or requested before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "run")]
     to: Option<String>,
-    /// Also runs that were run again this way within the last 24 hours.
+    /// Include runs already rerun this way in the last 24 hours.
     #[arg(long, conflicts_with = "run")]
     again: bool,
-    /// Show which runs would run again.
+    /// Show which runs would be rerun.
     #[arg(long, conflicts_with_all = ["run", "wait"])]
     dry_run: bool,
     /// Do not ask for confirmation.

@@ -159,15 +159,15 @@ pub struct Problem {
     pub subject: Subject,
     /// When it was noticed.
     pub opened_at: Timestamp,
-    /// When it was over; `None` while it is open.
+    /// When it closed; `None` while it is open.
     pub closed_at: Option<Timestamp>,
-    /// Why it was over.
+    /// Why it closed.
     pub closed_because: Option<String>,
-    /// When the trouble itself began: the first failure that was seen, the deadline, the missed slot.
+    /// When the problem itself started: the first failure that was seen, the deadline, the missed slot.
     pub since: Timestamp,
     /// The newest event that it covers, such as the end of the last failed run.
     pub mark_at: Timestamp,
-    /// Failures in a row, missed or skipped slots; 1 where there is nothing to count.
+    /// Number of consecutive failures, or of missed or skipped slots; 1 for other kinds.
     pub count: u64,
     /// The cause, for people.
     pub reason: String,
@@ -227,7 +227,7 @@ impl Problem {
         self.subject.job()
     }
 
-    /// Whether it is still there.
+    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.closed_at.is_none()
     }

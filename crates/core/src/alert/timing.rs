@@ -114,7 +114,7 @@ impl JobFacts {
             Some(usual) => format!("of 100 runs, 95 take at most {}", in_words_of(usual)),
             None => format!("the limit is {}", in_words_of(limit)),
         };
-        let reason = format!("a run is at work since {}; {compared}", running.started_at);
+        let reason = format!("a run has been running since {}; {compared}", running.started_at);
         (reached <= now).then(|| Finding {
             mark_at: running.started_at,
             run: Some(running.run),

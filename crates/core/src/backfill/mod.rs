@@ -74,7 +74,7 @@ pub struct BackfillSettings {
     pub parallel: Option<u32>,
     /// How many runs it creates in a time: default no limit.
     pub rate: Option<Rate>,
-    /// Whether it goes on while the job is paused.
+    /// Whether it continues while the job is paused.
     pub paused_ok: bool,
 }
 

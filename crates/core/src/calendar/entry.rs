@@ -65,7 +65,7 @@ impl DayEntry {
     pub(super) fn from_yearly(month: i8, day: i8, name: Option<&str>) -> Result<DayEntry, Invalid> {
         // 2000 was a leap year, so 29 February is a date.
         if Date::new(2000, month, day).is_err() {
-            return Err(Invalid::new("dates", format!("`*-{month:02}-{day:02}` is no date of any year")));
+            return Err(Invalid::new("dates", format!("`*-{month:02}-{day:02}` is not a date of any year")));
         }
         Ok(DayEntry { span: DaySpan::Yearly { month, day }, name: checked_name(name)? })
     }

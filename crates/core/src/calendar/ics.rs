@@ -140,7 +140,7 @@ impl Event {
 
     fn bad_time(&self, name: &str, value: &str) -> Invalid {
         let shown: String = value.chars().take(40).flat_map(char::escape_debug).collect();
-        refused(&format!("the event {} has `{name}:{shown}`, which is no date such as 20271225", self.title()))
+        refused(&format!("the event {} has `{name}:{shown}`, which is not a date such as 20271225", self.title()))
     }
 }
 

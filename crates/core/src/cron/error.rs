@@ -158,7 +158,7 @@ impl ParseError {
         let text = self.text();
         match self.kind {
             _ if names_a_zone(self.word()) => {
-                Some("the time zone is a setting of its own (`timezone`), not part of the expression")
+                Some("the time zone is a separate setting (`timezone`), not part of the expression")
             }
             ParseErrorKind::Empty => Some("every day at 09:00 is `0 9 * * *`"),
             ParseErrorKind::FieldCount(1) if text == "*" => Some("every minute is `* * * * *`"),

@@ -81,7 +81,7 @@ fn uneven_hours(fields: &Fields) -> Option<String> {
     let (step, last) = uneven(u64::from(fields.hours), 24)?;
     // The short interval lies between two days: it needs neighbours.
     on_neighbouring_days(fields).then(|| {
-        format!("every {step} hours starts anew each day: from hour {last} to midnight it is only {} hours", 24 - last)
+        format!("every {step} hours restarts every day: from hour {last} to midnight it is only {} hours", 24 - last)
     })
 }
 
@@ -89,7 +89,7 @@ fn uneven_minutes(fields: &Fields) -> Option<String> {
     let (step, last) = uneven(fields.minutes, 60)?;
     in_neighbouring_hours(fields).then(|| {
         format!(
-            "every {step} minutes starts anew each hour: from minute {last} to the next hour it is only {} minutes",
+            "every {step} minutes restarts every hour: from minute {last} to the next hour it is only {} minutes",
             60 - last
         )
     })
@@ -100,7 +100,7 @@ fn uneven_seconds(fields: &Fields) -> Option<String> {
     let around = fields.minutes & 1 != 0 && fields.minutes & (1 << 59) != 0 && in_neighbouring_hours(fields);
     (fields.minutes & (fields.minutes >> 1) != 0 || around).then(|| {
         format!(
-            "every {step} seconds starts anew each minute: from second {last} to the next minute it is only {} seconds",
+            "every {step} seconds restarts every minute: from second {last} to the next minute it is only {} seconds",
             60 - last
         )
     })
@@ -140,7 +140,7 @@ fn missing_date(fields: &Fields) -> Option<String> {
         return match months.as_slice() {
             [2] => Some("29 February exists only in leap years".to_owned()),
             _ if months.contains(&2) => {
-                Some("February has a day 29 only in leap years: in other years it is passed over".to_owned())
+                Some("February has a day 29 only in leap years: in other years it is skipped".to_owned())
             }
             _ => None,
         };
@@ -154,7 +154,7 @@ fn missing_date(fields: &Fields) -> Option<String> {
         _ => "have no day",
     };
     let numbers: Vec<String> = members(u64::from(dates)).iter().map(u32::to_string).collect();
-    let rest = if names.len() == 1 { "it is passed over" } else { "they are passed over" };
+    let rest = if names.len() == 1 { "it is skipped" } else { "they are skipped" };
     Some(format!(
         "{} {each} {}: {rest} (`L` is the last day of every month)",
         list(&names, "and"),
@@ -169,5 +169,5 @@ fn missing_fifth(days: &Days) -> Option<String> {
         return None;
     }
     let names: Vec<String> = members(fifth).into_iter().map(|day| weekday(day).to_owned()).collect();
-    Some(format!("not every month has a fifth {}: months without one are passed over", list(&names, "or")))
+    Some(format!("not every month has a fifth {}: months without one are skipped", list(&names, "or")))
 }

@@ -55,7 +55,7 @@ pub fn backfill(
             return Err(Invalid::new("to", format!("the slot {slot} is still to come")));
         }
         if !spec.matches(*slot) {
-            return Err(Invalid::new("from", format!("{slot} is no slot of the schedule")));
+            return Err(Invalid::new("from", format!("{slot} is not a slot of the schedule")));
         }
         let id = RunId::for_slot(job.id, timer.org.as_ref(), *slot);
         let (skip, held) = overlaps.wait(id);

@@ -37,8 +37,8 @@ fn rates() {
         0 */6 * * 1-5          | Every 6 hours on weekdays
         30 */2 * * *           | Every 2 hours from 00:30 to 22:30, every day
         0 */5 * * *            | Every 5 hours from 00:00 to 20:00, every day
-        */7 * * * *            | Every 7 minutes, starting anew each hour
-        */7 * * 6 1-5          | Every 7 minutes, starting anew each hour, on weekdays in June
+        */7 * * * *            | Every 7 minutes, restarting every hour
+        */7 * * 6 1-5          | Every 7 minutes, restarting every hour, on weekdays in June
         30 * * * *             | At 30 minutes past every hour
         1 * * * *              | At 1 minute past every hour
         15,45 * * * *          | At 15 and 45 minutes past every hour
@@ -70,7 +70,7 @@ fn times_of_day() {
         */15 9 * * *           | Every 15 minutes from 09:00 to 09:45, every day
         * 9-17 * * *           | Every minute from 09:00 to 17:59, every day
         2/5 9-17 * * *         | Every 5 minutes from 09:02 to 17:57, every day
-        */7 9-17 * * *         | Every 7 minutes from 09:00 to 17:56, starting anew each hour, every day
+        */7 9-17 * * *         | Every 7 minutes from 09:00 to 17:56, restarting every hour, every day
         */7 9 * * *            | Every 7 minutes from 09:00 to 09:56, every day
         */10 */2 * * *         | Every 10 minutes in every 2nd hour from 0 to 22, every day
         */10 1,4,9,17 * * *    | Every 10 minutes in hours 1, 4, 9 and 17, every day
@@ -86,7 +86,7 @@ fn seconds() {
         "
         * * * * * *            | Every second
         */10 * * * * *         | Every 10 seconds
-        */7 * * * * *          | Every 7 seconds, starting anew each minute
+        */7 * * * * *          | Every 7 seconds, restarting every minute
         0 */5 * * * *          | Every 5 minutes
         30 0 9 * * *           | Every day at 09:00:30
         0,30 0 9 * * *         | Every day at 09:00:00 and 09:00:30
@@ -97,7 +97,7 @@ fn seconds() {
         15 30 9-17 * * *       | Every hour from 09:30:15 to 17:30:15, every day
         * 30 9 * * *           | Every second from 09:30:00 to 09:30:59, every day
         1/2 * * * * *          | Every 2 seconds from 1 to 59 seconds past every minute
-        */7 0,3,9 * * * *      | Every 7 seconds in minutes 0, 3 and 9 of every hour, starting anew each minute
+        */7 0,3,9 * * * *      | Every 7 seconds in minutes 0, 3 and 9 of every hour, restarting every minute
         */10 0-10,20 9,12 * * * | Every 10 seconds in minutes 0-10 and 20 of hours 9 and 12, every day
         ",
     );

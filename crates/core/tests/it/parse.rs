@@ -8,7 +8,7 @@ const COUNT: &str = "a count from 1 to 5, as in `5#2` (second Friday)";
 const DURATION: &str = "a duration such as `90s`, `5m` or `1h30m`, from 1s to 366d";
 const MACROS: &str = "@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, or `@every 90s`";
 
-const TIME_ZONE: &str = "the time zone is a setting of its own (`timezone`), not part of the expression";
+const TIME_ZONE: &str = "the time zone is a separate setting (`timezone`), not part of the expression";
 const NO_YEARS: &str = "a year field is not supported; bound the schedule with `startAt` and `endAt`";
 const TWO_ENDS: &str = "a range has two ends, as in `1-5`";
 const THREE_LETTERS: &str = "names have three letters, such as `jan` or `mon`";

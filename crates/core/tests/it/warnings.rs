@@ -48,9 +48,9 @@ fn both_day_fields() {
 
 #[test]
 fn uneven_steps() {
-    let minutes = "every 7 minutes starts anew each hour: from minute 56 to the next hour it is only 4 minutes";
-    let hours = "every 5 hours starts anew each day: from hour 20 to midnight it is only 4 hours";
-    let seconds = "every 8 seconds starts anew each minute: from second 56 to the next minute it is only 4 seconds";
+    let minutes = "every 7 minutes restarts every hour: from minute 56 to the next hour it is only 4 minutes";
+    let hours = "every 5 hours restarts every day: from hour 20 to midnight it is only 4 hours";
+    let seconds = "every 8 seconds restarts every minute: from second 56 to the next minute it is only 4 seconds";
     for (expression, detail) in [
         ("*/7 * * * *", minutes),
         ("*/7 9-17 * * *", minutes),
@@ -64,7 +64,7 @@ fn uneven_steps() {
     ] {
         assert_eq!(of_expression(expression), [("uneven_step", detail.to_owned())], "{expression}");
     }
-    let ten = "every 25 minutes starts anew each hour: from minute 50 to the next hour it is only 10 minutes";
+    let ten = "every 25 minutes restarts every hour: from minute 50 to the next hour it is only 10 minutes";
     assert_eq!(of_expression("*/25 * * * *")[0].1, ten);
     // Steps that divide, that have too few members or other ends, and where the short interval never comes.
     for even in ["*/5 * * * *", "0 */6 * * *", "*/40 * * * *", "3/7 * * * *", "0-49/7 * * * *", "*/7 9 * * *"] {
@@ -82,18 +82,18 @@ fn missing_days() {
     for (expression, detail) in [
         (
             "0 0 31 * *",
-            format!("February, April, June, September and November have no day 31: they are passed over {last}"),
+            format!("February, April, June, September and November have no day 31: they are skipped {last}"),
         ),
-        ("0 0 31 4,5 *", format!("April has no day 31: it is passed over {last}")),
-        ("0 0 31W 4-6 *", format!("April and June have no day 31: they are passed over {last}")),
-        ("0 0 30 * *", format!("February has no day 30: it is passed over {last}")),
-        ("0 0 30,31 * *", format!("February has no day 30 or 31: it is passed over {last}")),
-        ("0 0 29 * *", "February has a day 29 only in leap years: in other years it is passed over".to_owned()),
+        ("0 0 31 4,5 *", format!("April has no day 31: it is skipped {last}")),
+        ("0 0 31W 4-6 *", format!("April and June have no day 31: they are skipped {last}")),
+        ("0 0 30 * *", format!("February has no day 30: it is skipped {last}")),
+        ("0 0 30,31 * *", format!("February has no day 30 or 31: it is skipped {last}")),
+        ("0 0 29 * *", "February has a day 29 only in leap years: in other years it is skipped".to_owned()),
         ("0 0 29 2 *", "29 February exists only in leap years".to_owned()),
-        ("0 0 * * 5#5", "not every month has a fifth Friday: months without one are passed over".to_owned()),
+        ("0 0 * * 5#5", "not every month has a fifth Friday: months without one are skipped".to_owned()),
         (
             "0 0 * * 1#5,5#5",
-            "not every month has a fifth Monday or Friday: months without one are passed over".to_owned(),
+            "not every month has a fifth Monday or Friday: months without one are skipped".to_owned(),
         ),
     ] {
         assert_eq!(of_expression(expression), [("missing_day", detail)], "{expression}");

@@ -29,7 +29,7 @@ pub struct NewFreeze {
     pub reason: String,
     /// Only jobs with this label, of any value if that is absent; all jobs if there is none.
     pub label: Option<(String, Option<String>)>,
-    /// The keys of jobs that fire all the same.
+    /// The keys of jobs that are exempt from the freeze.
     pub except: Vec<String>,
 }
 

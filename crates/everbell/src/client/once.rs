@@ -68,7 +68,7 @@ impl Context {
             Remembered::Done(deed) => return Ok(Some(deed)),
             Remembered::Different => "this key was used for another request",
             Remembered::Answered(..) => "this request was answered already",
-            Remembered::InDoubt => "nobody knows whether this request was carried out",
+            Remembered::InDoubt => "it is unknown whether this request was carried out",
         };
         Err(StoreError::Conflict { what: what.to_owned() })
     }

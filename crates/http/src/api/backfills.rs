@@ -34,7 +34,7 @@ pub(crate) const CREATE: &[Field] = &[
     optional(
         "rate",
         RATE,
-        "How many runs it creates in a time, evenly spread: a number of runs and `s`, `m`, `h` or `d`, as in `10/m`. Default: no \
+        "The rate at which it creates runs, evenly spread: a number of runs and `s`, `m`, `h` or `d`, as in `10/m`. Default: no \
          limit. Not for all orgs.",
     ),
     optional(
@@ -45,7 +45,7 @@ pub(crate) const CREATE: &[Field] = &[
     optional(
         "pausedOk",
         Value::Flag,
-        "Whether it goes on while the job is paused. Default: only if the job is paused at the request. Not for all orgs.",
+        "Whether it continues while the job is paused. Default: only if the job is paused at the request. Not for all orgs.",
     ),
     optional("reason", REASON, "The reason, for the audit trail."),
     optional(
@@ -60,10 +60,10 @@ pub(crate) const SET: &[Field] = &[
     optional(
         "parallel",
         Value::Integer { min: 0, max: MAX_PARALLEL as i64 },
-        "How many of its runs may be pending or at work at once; 0 returns to what the job allows.",
+        "The maximum number of its pending and running runs; 0 returns to the job's limit.",
     ),
-    optional("rate", RATE, "How many runs it creates in a time, as in `10/m`; `off` removes the limit."),
-    optional("pausedOk", Value::Flag, "Whether it goes on while the job is paused."),
+    optional("rate", RATE, "The rate at which it creates runs, such as `10/m`; `off` removes the limit."),
+    optional("pausedOk", Value::Flag, "Whether it continues while the job is paused."),
     optional("reason", REASON, "The reason, for the audit trail."),
 ];
 

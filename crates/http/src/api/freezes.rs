@@ -18,13 +18,13 @@ pub const FREEZE: &[Field] = &[
     optional("from", Value::Time, "The first instant that may not fire. Default: now."),
     required("until", Value::Time, "The first instant that may fire again."),
     optional("timezone", ZONE, "The IANA time zone of times without an offset. Default: UTC."),
-    required("reason", Value::Text { min: 3, max: 500 }, "Why, which is shown with the freeze."),
+    required("reason", Value::Text { min: 3, max: 500 }, "The reason, which is shown with the freeze."),
     optional(
         "label",
         Value::Text { min: 1, max: 401 },
         "Only jobs with this label: `name=value` or `name`. Default: all jobs.",
     ),
-    optional("except", Value::List { of: &TEXT, max: MAX_EXCEPTIONS }, "The keys of jobs that fire all the same."),
+    optional("except", Value::List { of: &TEXT, max: MAX_EXCEPTIONS }, "The keys of jobs that are exempt from the freeze."),
 ];
 
 impl ApiRequest {

@@ -47,7 +47,7 @@ pub const ACKNOWLEDGE: &[Field] = &[optional("reason", REASON, "The reason, whic
 /// The body of a mute.
 pub const MUTE: &[Field] = &[
     optional("reason", REASON, "The reason, which is shown with the problem. Required."),
-    optional("until", Value::Time, "When the silence ends. Default: when the problem does."),
+    optional("until", Value::Time, "When the mute ends. Default: when the problem closes."),
 ];
 
 /// The query of the list of messages.

@@ -65,7 +65,7 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
             (Outcome::Ahead, format!("This slot is in the future and gets no run: {freeze}."))
         }
         Explanation::Moved { from, to } => {
-            (Outcome::Moved, format!("This slot has no run of its own: the run of {from} was moved to {to}."))
+            (Outcome::Moved, format!("This slot has no run: the run of {from} was moved to {to}."))
         }
         Explanation::Folded { gap, run } => {
             (Outcome::Gap, format!("This slot was merged into run {} ({}).", run.id, slots_of(gap)))

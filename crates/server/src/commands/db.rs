@@ -50,7 +50,7 @@ pub(crate) enum DbCommand {
     /// removes the mark. Exits with 1 if a table differs; then nothing was written.
     #[command(before_help = copy::EXAMPLES)]
     Copy(copy::CopyArgs),
-    /// Allow a database again that was copied elsewhere
+    /// Reopen a database that was marked as moved
     ///
     /// Do this only if the copy is not used: two servers on two copies fire every job twice.
     #[command(before_help = reopen::EXAMPLES)]
@@ -63,7 +63,7 @@ pub(crate) struct DbArgs {
     /// Read this file instead of `everbell.toml`.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Work on this database: `sqlite:PATH` or `postgres://user@host/database`.
+    /// Use this database: `sqlite:PATH` or `postgres://user@host/database`.
     ///
     /// Other users of this machine can see a password given here; use `EVERBELL_DATABASE_URL_FILE` to hide it.
     #[arg(long, value_name = "URL")]

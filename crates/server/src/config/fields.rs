@@ -160,7 +160,7 @@ const SHELL: &[Field] = &[
     optional(
         "allow",
         Kind::Flag,
-        "Whether the target `shell` exists. Whoever may create jobs may then run commands as the user of the server.",
+        "Whether the target `shell` exists. Anyone who can create jobs can then run commands as the user of the server.",
     ),
     optional(
         "users",

@@ -47,7 +47,7 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Notify {
     for (n, block) in layers.blocks("rule").iter().enumerate() {
         let (rule, mut faults) = rule(block, &known);
         if rules.iter().any(|other| other.name == rule.name) {
-            let detail = format!("`{}` is used twice; give each rule a `name` of its own", excerpt(&rule.name));
+            let detail = format!("`{}` is used twice; give each rule its own `name`", excerpt(&rule.name));
             faults.push(Fault::new("/name", "invalid", detail));
         }
         rules.push(rule);

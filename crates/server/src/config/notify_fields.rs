@@ -15,7 +15,7 @@ macro_rules! notify_fields {
             optional(
                 "summarize",
                 Kind::Integer { min: 1, max: 1_000 },
-                "If more problems than this change at once, one message tells of all; 10 for `slack` and `email` if absent, else never."
+                "If more problems than this change at once, one message summarizes them; 10 for `slack` and `email` if absent, else never."
             ),
             $($own),*
         ]
@@ -74,7 +74,7 @@ pub(crate) const EMAIL: &[Field] = notify_fields!(
         Kind::Word(&["starttls", "tls", "none"]),
         "How the connection is encrypted; `starttls` if absent. `none` is only for this machine."
     ),
-    optional("user", TEXT, "The user to log in as; nobody logs in if absent."),
+    optional("user", TEXT, "The user to log in as; no login if absent."),
     optional("password", Kind::Secret, "The password of the user."),
     required("from", Kind::Text { min: 3, max: 320 }, "The sender, such as `everbell <cron@example.com>`."),
     required(
@@ -143,7 +143,7 @@ const RULE_JOBS: &[Field] = &[
     optional(
         "keys",
         Kind::List { of: &Kind::Text { min: 1, max: 200 }, max: 1_000 },
-        "Jobs with one of these keys; `*` stands for any text.",
+        "Jobs with one of these keys; `*` matches any text.",
     ),
 ];
 
@@ -153,14 +153,14 @@ pub(crate) const RULE: &[Field] = &[
     required(
         "when",
         Kind::List { of: &WHEN, max: 10 },
-        "The problems to tell of, and `recovered` to tell of their end.",
+        "The problem kinds to report; `recovered` also reports when they close.",
     ),
     optional(
         "jobs",
         Kind::Object(RULE_JOBS),
         "The jobs that it is about: all, those with a label, or by key. Required, unless it is about `instance_lost` only.",
     ),
-    required("to", Kind::List { of: &TEXT, max: 20 }, "The channels to tell."),
+    required("to", Kind::List { of: &TEXT, max: 20 }, "The channels to notify."),
     optional(
         "after",
         Kind::Integer { min: 1, max: 1_000 },

@@ -280,7 +280,7 @@ async fn build(
 fn cannot_build(error: &BuildError) -> CliError {
     let hint = match error {
         BuildError::Owned(_) => {
-            "rename the job, give servers with different files an `app` of their own in `[jobs]`, or set `adopt = true` there"
+            "rename the job, give servers with different files different `app` names in `[jobs]`, or set `adopt = true` there"
         }
         BuildError::Invalid(_) => "`everbell config check` lists all problems",
         BuildError::Store(StoreError::Unavailable { .. }) => {

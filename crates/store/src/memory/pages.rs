@@ -34,7 +34,7 @@ pub(super) fn by_time<T>(
         None => None,
         Some(cursor) => {
             let micros = cursor.value.parse().ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
-            let at = micros.ok_or_else(|| Invalid::new("cursor", "is not one that a page gave"))?;
+            let at = micros.ok_or_else(|| Invalid::new("cursor", "is not a cursor returned by a previous page"))?;
             Some((at, cursor.id))
         }
     };

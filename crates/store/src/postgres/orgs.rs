@@ -237,7 +237,7 @@ async fn upsert(conn: Conn<'_, '_>, what: &str, rows: &[(OrgColumns, bool)]) -> 
         .bind(column(rows, |(_, waiting)| *waiting));
     // Existing rows are locked, so only an org that was created at the same time can conflict.
     if on(what, query.execute_on(&mut *conn)).await?.rows_affected() < rows.len() as u64 {
-        let what = "an org of this request was made by somebody else at this moment".to_owned();
+        let what = "an org in this request was created concurrently; retry".to_owned();
         return Err(StoreError::Conflict { what });
     }
     Ok(())

@@ -24,7 +24,7 @@ pub(crate) fn check_cap(cap: u32) -> StoreResult<()> {
 
 /// A cursor that makes no sense.
 pub(crate) fn bad_cursor() -> StoreError {
-    Invalid::new("cursor", "is not one that a page gave").into()
+    Invalid::new("cursor", "is not a cursor returned by a previous page").into()
 }
 
 /// The time of a cursor in a list by time.

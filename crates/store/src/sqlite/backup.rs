@@ -92,7 +92,7 @@ impl Partial {
             return Err(in_the_way(&path, "was removed by another backup at this moment; try again"));
         }
         if !is_unfinished(&mut file).map_err(|error| cannot_write(&path, &error))? {
-            return Err(in_the_way(&path, "exists already, and is no unfinished backup; remove it"));
+            return Err(in_the_way(&path, "already exists and is not an unfinished backup; remove it first"));
         }
         file.set_len(0).map_err(|error| cannot_write(&path, &error))?;
         Ok(Partial { path, _lock: file })

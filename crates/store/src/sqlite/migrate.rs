@@ -140,6 +140,6 @@ pub(super) async fn found(connection: &mut SqliteConnection) -> StoreResult<Foun
 
 fn foreign(name: &str) -> everbell_core::store::StoreError {
     errors::refused(format!(
-        "has `{name}`, which everbell did not create in this place; rename it, or give everbell a file of its own"
+        "has `{name}`, which everbell did not create in this place; rename it, or give everbell its own file"
     ))
 }

@@ -143,7 +143,7 @@ async fn a_copy_overwrites_nothing_and_leaves_nothing_half_done() {
     assert_eq!(said().await, format!("file: `{}` exists already; name a file that does not", copy.display()));
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), "precious");
     std::fs::rename(&copy, &partial).unwrap();
-    assert!(said().await.contains("exists already, and is no unfinished backup"));
+    assert!(said().await.contains("already exists and is not an unfinished backup"));
     assert_eq!(std::fs::read_to_string(&partial).unwrap(), "precious", "it may be somebody else's");
     std::fs::remove_file(&partial).unwrap();
     let being_written = std::fs::File::create(&partial).unwrap();

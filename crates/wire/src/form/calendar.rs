@@ -14,7 +14,7 @@ const WEEKDAY: Kind = Kind::Text { min: 1, max: 9 };
 pub const DATES: Field = optional(
     "dates",
     Kind::List { of: &DAY, max: MAX_ENTRIES },
-    "Days: `2027-01-01`, `2027-04-02..2027-04-05`, or `*-12-25` for every year, each with a name after it if you like: `*-12-25 Christmas`.",
+    "Days: `2027-01-01`, `2027-04-02..2027-04-05`, or `*-12-25` for every year, each optionally followed by a name: `*-12-25 Christmas`.",
 );
 
 /// Days of the week.
@@ -28,7 +28,7 @@ pub const WEEKLY: Field = optional(
 pub const TIMEZONE: Field = optional(
     "timezone",
     ZONE,
-    "The IANA time zone whose days they are. Default: the zone of the job, or of the org for a per-org job.",
+    "The IANA time zone of the days. Default: the zone of the job, or of the org for a per-org job.",
 );
 
 /// Reads the days. `ics` is the text of an iCalendar file. Notes every fault, and returns nothing if there is one.

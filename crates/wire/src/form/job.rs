@@ -26,7 +26,7 @@ pub(crate) const AFTER: &[Field] = &[
         Kind::Word(&["success", "failure", "any"]),
         "The outcomes of its runs that count: a failed run has failed in its last attempt. Default: `success`.",
     ),
-    optional("manual", Kind::Flag, "Whether its runs by hand, reruns and backfills count too. Default: false."),
+    optional("manual", Kind::Flag, "Also start after manual runs, reruns and backfills. Default: false."),
 ];
 
 macro_rules! with_job_fields {

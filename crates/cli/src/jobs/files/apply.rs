@@ -164,7 +164,7 @@ fn expect_own(steps: &[Step], existing: &[WithJson<wire::Job>], label: &str) -> 
     if !is_clear {
         return Err(CliError::invalid(format!(
             "these jobs exist with another definition, and may come from another machine: {}; \
-             import the crontab from a file with a name of its own",
+             import the crontab from a file with another name",
             foreign.join(", ")
         )));
     }

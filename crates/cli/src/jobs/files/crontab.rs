@@ -33,10 +33,10 @@ pub(crate) struct CrontabArgs {
     /// The crontabs; `-` is standard input, as in `crontab -l | everbell import crontab -`.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The target of the jobs, which runs `command` of its payload.
+    /// The target of the jobs, which runs the payload's `command`.
     #[arg(long, value_name = "LABEL", default_value = SHELL_TARGET)]
     target: String,
-    /// Use another target than `shell`, because it runs `command` of its payload too.
+    /// Confirm that `--target` runs the payload's `command`, as `shell` does.
     #[arg(long)]
     reads_command: bool,
     /// Read the format of /etc/crontab, in which a user precedes the command; default: detected.
@@ -45,7 +45,7 @@ pub(crate) struct CrontabArgs {
     /// Read the format of `crontab -l`, without users.
     #[arg(long, conflicts_with = "system")]
     no_system: bool,
-    /// The IANA time zone, until a `CRON_TZ` line sets another; default: that of this machine, as for cron.
+    /// The IANA time zone, until a `CRON_TZ` line sets another; default: that of this machine, as in cron.
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
     /// Show the changes without applying them.

@@ -4,7 +4,7 @@ use super::super::search::Fields;
 use super::words::{Progression, interval, list, members, numbers, ordinal, plural};
 
 /// Said of a step that does not divide its range: the rate breaks where the next hour (or minute) begins.
-pub(super) const RESTARTING_EACH: &str = ", starting anew each ";
+pub(super) const RESTARTING_EACH: &str = ", restarting every ";
 
 const DAY: u32 = 86_400;
 const ALL_HOURS: u32 = 0xff_ffff;

@@ -42,13 +42,13 @@ pub(crate) struct CopyArgs {
     /// Copy only runs, gaps, audit entries and other history of this time, such as `90d`; default: all of it.
     ///
     /// The last run of each job and active runs are always copied, but of jobs for each org only those that are young enough.
-    /// Choose a time longer than each `within` of `dependsOn`: older successes count no more in the target.
+    /// Choose a time longer than each `within` of `dependsOn`: the target ignores older successes.
     #[arg(long, value_name = "DURATION")]
     history: Option<String>,
     /// Count the rows and copy nothing, also while a server runs.
     #[arg(long)]
     dry_run: bool,
-    /// Do not mark the source as moved. Take care that only one of both is started, or every job fires twice.
+    /// Do not mark the source as moved. Never start servers on both, or every job fires twice.
     #[arg(long)]
     keep_source: bool,
     /// Read this file instead of `everbell.toml`, for the source.

@@ -34,7 +34,7 @@ fn a_calendar_that_cannot_be_used_names_its_line_and_key() {
         ),
         (format!("{weekend}ics = \"x\"\nics_file = \"y\""), "calendar \"a\": ics_file: cannot be combined with `ics`"),
         (format!("{block}dates = [\"2027-13-01\"]"), "a.toml:3: calendar \"a\": dates[0]: "),
-        (format!("{block}weekly = [\"caturday\"]"), "a.toml:3: calendar \"a\": weekly: `caturday` is no weekday"),
+        (format!("{block}weekly = [\"caturday\"]"), "a.toml:3: calendar \"a\": weekly: `caturday` is not a weekday"),
         (block.to_owned(), "calendar \"a\": dates: the calendar has no day: give it `dates`, `weekly` or `ics`"),
         ("[[calendar]]\nname = \"a b\"\nweekly = [\"sat\"]".to_owned(), "a.toml:2: calendar \"a b\": name: must be"),
         ("[[calendar]]\nweekly = [\"sat\"]".to_owned(), "calendar[0].name: "),

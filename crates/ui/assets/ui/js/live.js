@@ -19,7 +19,7 @@ const atEnd = (node) => node.hasAttribute("data-tail") && node.scrollHeight - no
 const tails = (root) => root.querySelectorAll("[data-tail]").forEach((node) => { node.scrollTop = node.scrollHeight; });
 
 // Nothing moves under the hand: while the pointer or the focus is in a table, its rows change in place. Only a table that can
-// tell so, with a button that brings the new order, is held.
+// say so, with a button that brings the new order, is held.
 const isHeld = (table) => table.querySelector("[data-reorder]") && (table.matches(":hover") || (table.contains(document.activeElement) && document.activeElement !== table));
 
 function swapRows(table, fresh) {

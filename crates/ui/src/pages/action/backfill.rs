@@ -59,7 +59,7 @@ struct Plan {
     more: u64,
     wanted: u64,
     existing: u64,
-    /// Whether every slot of the range was looked at.
+    /// Whether every slot of the range was checked.
     exact: bool,
     /// If it is for all orgs.
     orgs: Option<wire::BackfillOrgs>,
