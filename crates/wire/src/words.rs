@@ -80,9 +80,9 @@ mod tests {
     words!(
         /// A light.
         Light {
-            /// Go.
+            /// Cars may go.
             Green = "green",
-            /// Stop.
+            /// Cars must stop.
             Red = "red",
         }
     );
@@ -100,6 +100,6 @@ mod tests {
     fn schema_lists_the_known_words_with_their_meaning() {
         let schema = serde_json::to_value(<Light as utoipa::PartialSchema>::schema()).unwrap();
         assert_eq!(schema["enum"], serde_json::json!(["green", "red"]));
-        assert_eq!(schema["description"], "- `green`: Go.\n- `red`: Stop.\n");
+        assert_eq!(schema["description"], "- `green`: Cars may go.\n- `red`: Cars must stop.\n");
     }
 }

@@ -1,30 +1,40 @@
-//! Retired words: names that a stranger cannot guess, and openings of comments that name no subject. New code does not
-//! bring them back.
+//! Retired words: names that a stranger cannot guess, openings of comments that name no subject, and comments of one word.
+//! New code does not bring them back.
 
 use super::lexer::lex;
 
-/// Words that no type, function, module or file is called any more, each with a replacement.
-const RETIRED: [(&str, &str); 50] = [
+/// Words that no type, function, constant, module or file is called any more, each with a replacement.
+const RETIRED: [(&str, &str); 62] = [
     ("Answer", "ApiResponse"),
     ("Fate", "TimerChange"),
+    ("Found", "SearchResult"),
     ("Gate", "Authenticator"),
     ("Glance", "RecentRuns"),
     ("Heir", "successor_timer"),
+    ("Held", "TrackedRuns"),
     ("Keeper", "Supervisor"),
     ("Kept", "UiCache"),
+    ("LONGEST", "MAX_BAR_WIDTH"),
     ("Learned", "LoadedJobs"),
     ("Lent", "PooledConnection"),
     ("Life", "JobLifecycle"),
+    ("Looked", "PlannedTimers"),
+    ("MANY", "HELD_RUNS"),
+    ("Moved", "TimezoneChange"),
+    ("NAMED", "OUTCOME_COLUMNS"),
+    ("Off", "OffReason"),
     ("Place", "Position"),
     ("Reconciled", "TimerChanges"),
     ("Reply", "UiResponse"),
     ("RunGlimpse", "RunSummary"),
     ("Scribe", "OutputSaver"),
+    ("Seen", "HandlerTraces"),
     ("Standing", "Eligibility"),
     ("Sweep", "OrgUpdate"),
     ("Swept", "OrgUpdateProgress"),
     ("Told", "Event"),
     ("Visit", "UiRequest"),
+    ("WAIT", "RETRY_DELAY"),
     ("Wish", "Override"),
     ("assembled", "request_body"),
     ("door", "middleware"),
@@ -40,9 +50,11 @@ const RETIRED: [(&str, &str); 50] = [
     ("mended", "recover"),
     ("no_faults", "fault_injection_off"),
     ("nowhere", "not_found"),
+    ("of", "from_run"),
     ("offers", "suggestions"),
     ("panel", "preview"),
     ("questions", "statistics"),
+    ("said", "failure_text"),
     ("scribe", "output_saver"),
     ("seal", "csrf_token"),
     ("some_of", "format_suggestions"),
@@ -58,14 +70,21 @@ const RETIRED: [(&str, &str); 50] = [
 ];
 
 /// Doc comments that begin with one of these words do not name their subject.
-const OPENINGS: [&str; 2] = ["What", "Whoever"];
+const OPENINGS: [&str; 6] = ["Nobody", "So", "Somebody", "What", "Which", "Whoever"];
 
-/// The names that a file defines: types, functions and modules, each with its line.
+/// The names that a file defines: types, functions, constants and modules, each with its line.
 fn defined(source: &str) -> Vec<(&str, usize)> {
     let tokens = lex(source);
-    let introduces = ["struct", "enum", "trait", "type", "fn", "mod"];
+    let introduces = ["struct", "enum", "trait", "type", "fn", "mod", "const", "static"];
     let pairs = tokens.windows(2).filter(|pair| introduces.contains(&pair[0].text) && pair[1].is_word());
-    pairs.map(|pair| (pair[1].text, pair[1].line)).collect()
+    // `words!(Name { … })` defines an enum.
+    let of_macros = tokens.windows(5).filter_map(|five| match five {
+        [words, bang, open, name, brace] => {
+            (words.text == "words" && bang.text == "!" && open.text == "(" && brace.text == "{").then_some(name)
+        }
+        _ => None,
+    });
+    pairs.map(|pair| &pair[1]).chain(of_macros).map(|name| (name.text, name.line)).collect()
 }
 
 /// Complains about retired words in names of a file and in its own name.
@@ -97,14 +116,29 @@ pub(super) fn in_openings(path: &str, source: &str) -> Vec<String> {
     complaints
 }
 
+/// Complains about doc comments of a single word, such as `When.`, which add nothing to the name below them.
+pub(super) fn in_single_words(path: &str, source: &str) -> Vec<String> {
+    let lines: Vec<&str> = source.lines().map(str::trim_start).collect();
+    let doc = |at: usize| lines.get(at).and_then(|line| line.strip_prefix("///"));
+    let is_word = |text: &str| text.strip_suffix('.').is_some_and(|word| word.chars().all(char::is_alphabetic));
+    (0..lines.len())
+        .filter(|&at| doc(at).is_some_and(|text| is_word(text.trim())))
+        .filter(|&at| doc(at + 1).is_none() && at.checked_sub(1).and_then(doc).is_none())
+        .map(|at| format!("{path}:{}: a doc comment of one word: say what the item is", at + 1))
+        .collect()
+}
+
 #[test]
 fn retired_words_are_found_as_names() {
-    for source in ["struct Standing;", "pub(crate) fn glance() {}", "mod scribe;", "enum Fate { A }"] {
+    for source in ["struct Standing;", "pub(crate) fn glance() {}", "mod scribe;", "enum Fate { A }", "const MANY: u32 = 1;"] {
         let said = in_names("crates/core/src/job.rs", &format!("\n{source}"));
         assert_eq!(said.len(), 1, "{source}: {said:?}");
         assert!(said[0].starts_with("crates/core/src/job.rs:2: `"), "{said:?}");
     }
     assert_eq!(in_names("crates/store/src/sqlite/lending.rs", "").len(), 1);
+    let words = "words!(\n    /// Whether a job fires.\n    Standing {\n        Off = \"off\",\n    }\n);";
+    assert_eq!(in_names("crates/wire/src/org_job.rs", words).len(), 1, "the name, and no variant");
+    assert_eq!(in_names("crates/core/src/org.rs", "crate::policy::words!(Off { A = \"a\" });").len(), 1);
     for source in ["// struct Standing;", "let glance = \"fn glance\";", "struct Outstanding;", "x.glance()"] {
         assert_eq!(in_names("crates/core/src/job.rs", source), Vec::<String>::new(), "{source}");
     }
@@ -112,8 +146,21 @@ fn retired_words_are_found_as_names() {
 
 #[test]
 fn openings_without_a_subject_are_found() {
+    for word in OPENINGS {
+        assert_eq!(in_openings("a.rs", &format!("fn a() {{}}\n\n/// {word} are listed.\nfn b() {{}}")).len(), 1, "{word}");
+    }
     let source = "//! What this is.\n//! What follows is not an opening.\n\n/// Whoever reads it.\nfn a() {}\n\n/// Returns it.\n/// What else.\nfn b() {}\n";
     let said = in_openings("crates/core/src/job.rs", source);
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[1].starts_with("crates/core/src/job.rs:4: the doc comment begins with `Whoever`"), "{said:?}");
+}
+
+#[test]
+fn doc_comments_of_one_word_are_found() {
+    let said = in_single_words("a.rs", "struct A {\n    /// When.\n    at: u8,\n    /// Why.\n    reason: u8,\n}");
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("a.rs:2: a doc comment of one word"), "{said:?}");
+    for source in ["/// The last line of several is one\n/// word.\nfn a() {}", "/// `[server]`.\nstruct A;", "// Why.\nfn a() {}"] {
+        assert_eq!(in_single_words("a.rs", source), Vec::<String>::new(), "{source}");
+    }
 }
