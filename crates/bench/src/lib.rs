@@ -3,3 +3,4 @@
 
 pub mod chaos;
 pub mod soak;
+mod usage;

@@ -6,36 +6,12 @@ use std::path::Path;
 
 use crate::chaos::database::Engine;
 use crate::chaos::{Cluster, Options, Outcome, Plan, instant, pause_s};
+use crate::usage::Usage;
 use serde_json::json;
 
 const SAMPLE_S: f64 = 10.0;
 /// Growth of memory in the second half, for an hour, that still counts as flat.
 const FLAT_MB_PER_HOUR: f64 = 12.0;
-
-/// The resources that a process uses.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Usage {
-    pub(crate) rss_mb: f64,
-    anonymous_mb: f64,
-    descriptors: usize,
-    threads: usize,
-}
-
-impl Usage {
-    pub(crate) fn read(pid: u32) -> Outcome<Usage> {
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0)
-        };
-        Ok(Usage {
-            rss_mb: field("VmRSS:") / 1e3,
-            anonymous_mb: field("RssAnon:") / 1e3,
-            descriptors: fs::read_dir(format!("/proc/{pid}/fd"))?.count(),
-            threads: field("Threads:") as usize,
-        })
-    }
-}
 
 /// Options of the command line.
 struct Soak {

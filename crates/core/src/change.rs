@@ -8,22 +8,19 @@ mod calendars;
 mod declared;
 mod runs;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::calendar::Calendar;
-use crate::ids::{Invalid, JobId, Target};
-use crate::job::{Definition, Job, JobState, JobStatus, Pause, Scope, Source, Timer};
-use crate::json::Json;
+use crate::ids::{Invalid, JobId};
+use crate::job::{Definition, Job, JobState, JobStatus, Pause, Scope, Timer};
 use crate::org::{self, OrgFacts, OrgTask};
 use crate::plan::{self, Missed, Plan, PlanContext};
-use crate::policy::Policies;
 use crate::repair::{self, Repair};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::{Spec, When};
 
+pub use crate::edit::Edit;
 pub use backfills::{
     BackfillFacts, BackfillWrite, advance_backfill, backfill_waits_for, begin_backfill, pause_backfill,
     resume_backfill, set_backfill, stop_backfill,
@@ -272,29 +269,6 @@ fn reason_to_end(view: &JobView) -> GapReason {
         (None, JobStatus::Paused) => GapReason::Paused,
         (None, JobStatus::Active | JobStatus::Retired) => GapReason::Missed,
     }
-}
-
-/// The differences between a version and the next one. `None` keeps the current value.
-#[derive(Clone, Debug, Default)]
-pub struct Edit {
-    /// The new target.
-    pub target: Option<Target>,
-    /// The new payload.
-    pub payload: Option<Json>,
-    /// Another schedule.
-    pub spec: Option<Spec>,
-    /// Other policies.
-    pub policies: Option<Policies>,
-    /// Another text for people.
-    pub description: Option<String>,
-    /// Other labels.
-    pub labels: Option<BTreeMap<String, String>>,
-    /// Another owner of the definition.
-    pub source: Option<Source>,
-    /// One timer instead of one for each org, or the other way round.
-    pub scope: Option<Scope>,
-    /// The current calendars. The next version gets the days of those that it names.
-    pub calendars: Vec<Arc<Calendar>>,
 }
 
 /// Retires this version and makes the next one. Its slots begin now, so an edit never fires retroactively, and what

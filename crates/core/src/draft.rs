@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use crate::calendar::CalendarRules;
 use crate::chain::{After, ChainOn};
-use crate::change::Edit;
 use crate::cron::{Dst, Expression, ParseError};
+use crate::edit::Edit;
 use crate::spec::When;
 use crate::{
     Definition, Dependency, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Scope, Source, Spec, SpecError,

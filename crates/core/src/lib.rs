@@ -48,11 +48,13 @@ mod spec;
 
 mod declaration;
 mod draft;
+mod edit;
 mod failure;
 mod gap;
 mod ids;
 mod job;
 mod json;
+mod micros;
 mod nearest;
 mod output;
 mod policy;

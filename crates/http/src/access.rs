@@ -18,7 +18,6 @@ use uuid::Uuid;
 
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
-use super::user::User;
 use crate::audit_entry;
 use everbell_wire::secret::Secret;
 
@@ -101,9 +100,9 @@ impl Actor {
     }
 
     /// A person whom the application around the API has authenticated.
-    pub fn user(user: &User, now: Timestamp) -> Actor {
+    pub fn user(name: &str, role: Role, now: Timestamp) -> Actor {
         let expires_at = now.checked_add(USER_STREAM).ok();
-        Actor::new(user.name().to_owned(), user.role(), Credential::Application, expires_at)
+        Actor::new(name.to_owned(), role, Credential::Application, expires_at)
     }
 
     fn new(name: String, role: Role, credential: Credential, expires_at: Option<Timestamp>) -> Actor {

@@ -12,7 +12,6 @@ use axum::http::{Method, StatusCode};
 use everbell_core::store::{Remembered, RequestKey};
 
 use super::App;
-use super::pipeline::status_of;
 use super::problem::{Kind, Problem};
 use super::request::{ApiRequest, ApiResponse, ResponseBody};
 use super::route::Route;
@@ -188,4 +187,12 @@ fn replayed(status: u16, stored: &str, id: &str) -> Result<ApiResponse, Problem>
     let status = StatusCode::from_u16(status).map_err(|_| broken())?;
     let response = ApiResponse { status, headers: headers.collect(), body };
     Ok(response.header("idempotency-replayed", "true"))
+}
+
+/// The status of a response or of its problem.
+fn status_of(result: &Result<ApiResponse, Problem>) -> StatusCode {
+    match result {
+        Ok(response) => response.status,
+        Err(problem) => problem.status(),
+    }
 }

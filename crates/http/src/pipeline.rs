@@ -226,7 +226,7 @@ async fn authorize(
         Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
     }
     if let Some(user) = user {
-        return Ok(Actor::user(user, app.bell.now()));
+        return Ok(Actor::user(user.name(), user.role(), app.bell.now()));
     }
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let password = header.filter(|_| matches!(access, Access::Feed(_))).and_then(basic_password);
@@ -352,12 +352,4 @@ pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Reques
 
 fn method_shown(method: &Method) -> String {
     excerpt(method.as_str())
-}
-
-/// The status of an answer, whatever it is.
-pub fn status_of(result: &Result<ApiResponse, Problem>) -> StatusCode {
-    match result {
-        Ok(response) => response.status,
-        Err(problem) => problem.status(),
-    }
 }

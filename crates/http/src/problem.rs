@@ -1,5 +1,7 @@
 //! [`Problem`]: what every error answer looks like (RFC 9457), and the one place that turns errors into statuses.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use everbell::{StoreError, UnavailableReason};
 use everbell_wire::{self as wire, FaultCode};
@@ -101,6 +103,12 @@ impl Problem {
             self.detail = self.detail.replace(own, name);
         }
         self
+    }
+
+    /// The answer was not ready in time. A change that was begun goes on.
+    pub fn late(limit: Duration, maybe_done: bool) -> Problem {
+        let detail = unavailable(UnavailableReason::TimedOut(limit), maybe_done);
+        Problem { retry_after: Some(5), ..Problem::new(Kind::NotReady, detail) }
     }
 
     /// Reads a problem from its document.

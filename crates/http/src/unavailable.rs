@@ -1,10 +1,6 @@
 //! Messages about an unavailable database.
 
-use std::time::Duration;
-
 use everbell::UnavailableReason;
-
-use super::problem::{Kind, Problem};
 
 /// Describes why the database is unavailable.
 pub fn unavailable(reason: UnavailableReason, maybe_done: bool) -> String {
@@ -23,16 +19,10 @@ pub fn unavailable(reason: UnavailableReason, maybe_done: bool) -> String {
     if maybe_done { format!("{why} The change may have been made: check before you send it again.") } else { why }
 }
 
-impl Problem {
-    /// The answer was not ready in time. A change that was begun goes on.
-    pub fn late(limit: Duration, maybe_done: bool) -> Problem {
-        let detail = unavailable(UnavailableReason::TimedOut(limit), maybe_done);
-        Problem { retry_after: Some(5), ..Problem::new(Kind::NotReady, detail) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -36,6 +36,8 @@ mod moved;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod part;
 mod rows;
+#[cfg(feature = "postgres")]
+mod schema_name;
 mod url;
 
 #[cfg(feature = "memory")]

@@ -5,9 +5,18 @@ use std::path::PathBuf;
 use everbell_core::Invalid;
 
 #[cfg(feature = "postgres")]
-use crate::postgres::hosts::Wanted;
+use crate::schema_name::check_name;
+
+/// The servers that are acceptable.
 #[cfg(feature = "postgres")]
-use crate::postgres::schema::check_name;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Any,
+    /// One that accepts changes.
+    ReadWrite,
+    /// One that is no standby.
+    Primary,
+}
 
 /// The database that a URL names.
 #[derive(Clone, Debug, PartialEq, Eq)]

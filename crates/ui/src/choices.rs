@@ -3,6 +3,7 @@
 use everbell_core::Zone;
 use jiff::Timestamp;
 
+use super::clock::{Clock, Face};
 use super::session::{Cookie, Cookies};
 
 /// Display preferences of a browser.
@@ -48,36 +49,6 @@ impl Theme {
     }
 }
 
-/// In whose zone times are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Face {
-    /// The time zone of the job, or else of the user.
-    #[default]
-    Schedule,
-    Mine,
-    Utc,
-}
-
-impl Face {
-    pub(crate) const ALL: [Face; 3] = [Face::Schedule, Face::Mine, Face::Utc];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Face::Schedule => "schedule",
-            Face::Mine => "mine",
-            Face::Utc => "utc",
-        }
-    }
-
-    pub(crate) const fn label(self) -> &'static str {
-        match self {
-            Face::Schedule => "Schedule zone",
-            Face::Mine => "My zone",
-            Face::Utc => "UTC",
-        }
-    }
-}
-
 impl Default for Choices {
     fn default() -> Choices {
         Choices { theme: Theme::Auto, face: Face::Schedule, mine: Zone::utc(), zone_known: false, live: true }
@@ -109,8 +80,8 @@ impl Choices {
     }
 
     /// Returns a clock with these preferences.
-    pub(crate) fn clock(&self, now: Timestamp) -> super::clock::Clock {
-        super::clock::Clock { now, face: self.face, mine: self.mine.clone() }
+    pub(crate) fn clock(&self, now: Timestamp) -> Clock {
+        Clock { now, face: self.face, mine: self.mine.clone() }
     }
 }
 

@@ -3,7 +3,6 @@
 use everbell_core::Zone;
 use jiff::Timestamp;
 
-use super::choices::Face;
 use super::markup::Markup;
 use everbell_wire::elapsed::{took, wait};
 
@@ -13,6 +12,36 @@ pub(crate) struct Clock {
     pub(crate) now: Timestamp,
     pub(crate) face: Face,
     pub(crate) mine: Zone,
+}
+
+/// In whose zone times are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Face {
+    /// The time zone of the job, or else of the user.
+    #[default]
+    Schedule,
+    Mine,
+    Utc,
+}
+
+impl Face {
+    pub(crate) const ALL: [Face; 3] = [Face::Schedule, Face::Mine, Face::Utc];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Face::Schedule => "schedule",
+            Face::Mine => "mine",
+            Face::Utc => "utc",
+        }
+    }
+
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Face::Schedule => "Schedule zone",
+            Face::Mine => "My zone",
+            Face::Utc => "UTC",
+        }
+    }
 }
 
 impl Clock {

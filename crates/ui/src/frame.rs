@@ -11,7 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::assets;
 use super::badge::icon;
-use super::choices::{Face, Theme};
+use super::choices::Theme;
+use super::clock::Face;
 use super::hours::Hours;
 use super::markup::Markup;
 use super::request::{Flash, UiRequest};

@@ -1,9 +1,22 @@
 //! The declarations of jobs.
 
+use everbell_core as core;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::job::Source;
+use crate::words::words;
+
+words!(
+    /// The owner of a job.
+    Source from core::Source {
+        /// A client of the API.
+        Api = "api",
+        /// The configuration file.
+        Config = "config",
+        /// A program that embeds everbell.
+        Code = "code",
+    }
+);
 
 /// The declaration of a job, as of the last sync.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -29,7 +42,7 @@ impl JobDeclaration {
     }
 
     /// The declaration of a job, if it has one.
-    pub fn from_job(job: &everbell_core::Job) -> Option<JobDeclaration> {
+    pub fn from_job(job: &core::Job) -> Option<JobDeclaration> {
         let record = job.state.declaration.as_ref()?;
         Some(JobDeclaration {
             source: job.definition.source.into(),

@@ -11,23 +11,12 @@ use utoipa::ToSchema;
 
 pub use crate::after::{After, ChainOn};
 use crate::declaration::JobDeclaration;
-pub use crate::job_schedule::Schedule;
+pub use crate::declaration::Source;
 use crate::job_schedule::local;
+pub use crate::job_schedule::{Schedule, ScheduleType};
 use crate::run::{RunStatus, millis_between};
 use crate::words::words;
 use crate::{Policies, Raw, Warning};
-
-words!(
-    /// Whether a job fires more than once.
-    ScheduleType {
-        /// It fires by a cron expression or at a fixed rate.
-        Recurring = "recurring",
-        /// It fires once.
-        OneTime = "one_time",
-        /// It starts when runs of another job end.
-        After = "after",
-    }
-);
 
 words!(
     /// Whether a job fires.
@@ -48,18 +37,6 @@ words!(
         Global = "global",
         /// It fires for each org, in the zone of the org.
         PerOrg = "per_org",
-    }
-);
-
-words!(
-    /// The owner of a job.
-    Source from core::Source {
-        /// A client of the API.
-        Api = "api",
-        /// The configuration file.
-        Config = "config",
-        /// A program that embeds everbell.
-        Code = "code",
     }
 );
 

@@ -4,7 +4,19 @@ use everbell_core::{Definition, Spec, When};
 use jiff::Timestamp;
 
 use crate::after::{After, capitalized};
-use crate::job::ScheduleType;
+use crate::words::words;
+
+words!(
+    /// Whether a job fires more than once.
+    ScheduleType {
+        /// It fires by a cron expression or at a fixed rate.
+        Recurring = "recurring",
+        /// It fires once.
+        OneTime = "one_time",
+        /// It starts when runs of another job end.
+        After = "after",
+    }
+);
 
 /// The schedule of a definition, also of one that cannot be read any more.
 #[derive(Clone, Debug)]

@@ -45,6 +45,7 @@ mod raw;
 pub mod reload;
 pub mod report;
 pub mod run;
+mod run_status;
 pub mod secret;
 mod started_run;
 pub mod stats;

@@ -7,27 +7,10 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::raw::parsed;
+pub use crate::run_status::RunStatus;
 pub use crate::started_run::StartedRun;
 use crate::words::words;
 use crate::{OrgUpdateStarted, Raw};
-
-words!(
-    /// The state of a run.
-    RunStatus from core::RunStatus {
-        /// It waits to start.
-        Pending = "pending",
-        /// Its handler is running.
-        Running = "running",
-        /// Its handler succeeded.
-        Succeeded = "succeeded",
-        /// Its last attempt failed.
-        Failed = "failed",
-        /// It was canceled.
-        Canceled = "canceled",
-        /// Its slot was skipped.
-        Skipped = "skipped",
-    }
-);
 
 words!(
     /// The trigger of a run.

@@ -4,7 +4,7 @@ use everbell_core as core;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::run::RunStatus;
+use crate::run_status::RunStatus;
 
 /// A run that another one started when it ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

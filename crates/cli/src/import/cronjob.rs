@@ -128,8 +128,9 @@ fn payload(object: &Value, differences: &mut Vec<String>) -> Result<Value, Strin
     let texts = |name: &str| match container.get(name).and_then(Value::as_array) {
         None => Ok(Vec::new()),
         Some(words) => {
-            let text =
-                |word: &Value| word.as_str().map(str::to_owned).ok_or_else(|| format!("{name}: {word} is not a string"));
+            let text = |word: &Value| {
+                word.as_str().map(str::to_owned).ok_or_else(|| format!("{name}: {word} is not a string"))
+            };
             words.iter().map(text).collect::<Result<Vec<String>, String>>()
         }
     };

@@ -90,7 +90,7 @@ impl Backfill {
         self.counts.created += runs.len() as u64;
         self.open.extend(runs.iter().map(|run| OpenRun { id: run.id, slot: run.scheduled_at }));
         if let Some(rate) = self.settings.rate.filter(|_| !runs.is_empty()) {
-            self.next_at = crate::store::micros(rate.after(self.next_at, input.now, runs.len() as u32));
+            self.next_at = crate::micros::micros(rate.after(self.next_at, input.now, runs.len() as u32));
         }
         runs
     }

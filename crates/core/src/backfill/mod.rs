@@ -208,7 +208,7 @@ pub struct BackfillProgress {
 impl Backfill {
     /// Returns it as this revision, written at `now`. Times are kept to the microsecond.
     pub(crate) fn at_revision(self, revision: u64, now: Timestamp) -> Backfill {
-        Backfill { revision, updated_at: crate::store::micros(now), ..self }
+        Backfill { revision, updated_at: crate::micros::micros(now), ..self }
     }
 
     /// Creates a backfill that has not begun. Times are kept to the microsecond.
@@ -219,7 +219,7 @@ impl Backfill {
         requested_by: &str,
         now: Timestamp,
     ) -> Backfill {
-        let now = crate::store::micros(now);
+        let now = crate::micros::micros(now);
         Backfill {
             id,
             revision: 1,
@@ -228,8 +228,8 @@ impl Backfill {
             requested_at: now,
             requested_by: requested_by.to_owned(),
             reason: None,
-            from: crate::store::micros(from),
-            to: crate::store::micros(to),
+            from: crate::micros::micros(from),
+            to: crate::micros::micros(to),
             settings,
             status: BackfillStatus::Running,
             stopped_because: None,
@@ -336,7 +336,7 @@ impl Backfill {
 
     /// Measures its speed from now on.
     pub(crate) fn measure_from(&mut self, now: Timestamp) {
-        self.pace = Pace { since: crate::store::micros(now), ended: self.counts.ended() };
+        self.pace = Pace { since: crate::micros::micros(now), ended: self.counts.ended() };
     }
 
     /// How many of its runs may be open at once, under the policies of its job.

@@ -29,7 +29,8 @@ impl Weekdays {
             let full = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
             let found = WORDS.iter().position(|word| *word == lower).or(full.iter().position(|word| *word == lower));
             let Some(index) = found else {
-                let reason = format!("`{}` is not a weekday; allowed: {}", word.as_ref().escape_debug(), WORDS.join(", "));
+                let reason =
+                    format!("`{}` is not a weekday; allowed: {}", word.as_ref().escape_debug(), WORDS.join(", "));
                 return Err(Invalid::new("weekly", reason));
             };
             days.0 |= 1 << index;

@@ -129,7 +129,7 @@ pub fn reconcile(view: &OrgView, task: Option<&OrgTask>) -> TimerChanges {
             // Slots missed in a pause are paused; slots before the job existed do not count.
             let begins = match task {
                 Some(OrgTask::Resume { .. }) => since,
-                _ => super::begins(&spec, since).max(view.job.created_at),
+                _ => crate::plan::local_days::begins(&spec, since).max(view.job.created_at),
             };
             let blank = || Timer { last_local_date: carried, ..view.new_timer(begins) };
             let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&[]) };

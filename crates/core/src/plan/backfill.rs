@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 
+use super::local_days::local_date;
 use super::overlap::Overlaps;
 use super::{Plan, PlanContext, effective_spec};
 use crate::ids::{BackfillId, Invalid, RunId};
 use crate::job::{Definition, Timer};
-use crate::org;
 use crate::run::{NewRun, Trigger};
 use crate::trace_context::TraceContext;
 
@@ -69,7 +69,7 @@ pub fn backfill(
             parallel: request.parallel,
             catch_up: true,
             folded: 0,
-            local_date: timer.org.as_ref().map(|_| org::local_date(spec, *slot)),
+            local_date: timer.org.as_ref().map(|_| local_date(spec, *slot)),
             payload: None,
             trace_context: request.trace_context.cloned(),
         });

@@ -16,6 +16,7 @@
 mod backfill;
 mod dependency;
 mod frozen;
+pub(crate) mod local_days;
 mod operator;
 mod overlap;
 mod skips;
@@ -37,7 +38,6 @@ use crate::freeze::FrozenSpan;
 use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
-use crate::org;
 use crate::policy::CatchUp;
 use crate::run::{ActiveRun, Gap, GapReason, NewRun, SkipReason, Trigger};
 use crate::spec::{Spec, When};
@@ -253,10 +253,10 @@ impl<'a> Planner<'a> {
     /// Writes the outcome of one slot and moves the mark to it.
     fn fire(&mut self, fire: Fire) {
         let Fire { slot, scheduled_at, catch_up, folded, patient } = fire;
-        let local_date = self.org.map(|_| org::local_date(self.spec, slot));
+        let local_date = self.org.map(|_| local_days::local_date(self.spec, slot));
         self.account_before(slot);
         self.mark = self.mark.max(slot);
-        if org::already_ran(self.spec, self.last_local_date, local_date) {
+        if local_days::already_ran(self.spec, self.last_local_date, local_date) {
             self.gaps.push(gap_of(slot, GapReason::Coalesced));
             return;
         }

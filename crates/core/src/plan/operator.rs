@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
+use super::local_days::begins;
 use super::overlap::{Admission, Overlaps};
 use super::{Plan, PlanContext, Planner, effective_spec, just_before};
 use crate::ids::{Invalid, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
 use crate::json::Json;
-use crate::org;
 use crate::policy::Overlap;
 use crate::run::{GapReason, NewRun, SkipReason, Trigger};
 use crate::trace_context::TraceContext;
@@ -64,7 +64,7 @@ pub fn resume(
         _ => planner.gap_until(now, reason),
     }
     // An org may want an earlier time still today: its day begins at midnight.
-    let settled = if timer.org.is_some() { org::begins(spec, now) } else { now };
+    let settled = if timer.org.is_some() { begins(spec, now) } else { now };
     planner.mark = planner.mark.max(settled);
     Ok(planner.finish())
 }

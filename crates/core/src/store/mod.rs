@@ -92,7 +92,9 @@ pub use sessions::{
     MAX_LISTED_SESSIONS, MAX_SESSION_AGE, MAX_SESSIONS_PER_TOKEN, NewSession, SESSION_IDLE_TIMEOUT, Session,
     SessionFilter,
 };
-pub use starting::{PlanDue, StartRuns, TargetRoom, micros};
+pub use starting::{PlanDue, StartRuns, TargetRoom};
+
+pub use crate::micros::micros;
 
 use crate::change::{JobChange, JobView};
 use crate::ids::Invalid;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use super::Claim;
 use crate::ids::{InstanceId, OrgId, Target};
 use crate::job::Definition;
+use crate::micros::micros;
 use crate::run::{NewRun, Run, RunStatus, Trigger};
 
 /// A request to plan due timers.
@@ -88,12 +89,6 @@ impl StartRuns<'_> {
         run.start(self.instance, now, lease_until);
         Claim { run, job: Some(Arc::clone(job)), lease_until }
     }
-}
-
-/// A time as databases keep it: to the microsecond. What is finer is dropped, towards the past, so that nothing becomes due
-/// before its time.
-pub fn micros(time: Timestamp) -> Timestamp {
-    Timestamp::from_microsecond(time.as_nanosecond().div_euclid(1_000) as i64).unwrap_or(time)
 }
 
 impl Run {

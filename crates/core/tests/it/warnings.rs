@@ -91,10 +91,7 @@ fn missing_days() {
         ("0 0 29 * *", "February has a day 29 only in leap years: in other years it is skipped".to_owned()),
         ("0 0 29 2 *", "29 February exists only in leap years".to_owned()),
         ("0 0 * * 5#5", "not every month has a fifth Friday: months without one are skipped".to_owned()),
-        (
-            "0 0 * * 1#5,5#5",
-            "not every month has a fifth Monday or Friday: months without one are skipped".to_owned(),
-        ),
+        ("0 0 * * 1#5,5#5", "not every month has a fifth Monday or Friday: months without one are skipped".to_owned()),
     ] {
         assert_eq!(of_expression(expression), [("missing_day", detail)], "{expression}");
     }

@@ -24,7 +24,11 @@ pub const FREEZE: &[Field] = &[
         Value::Text { min: 1, max: 401 },
         "Only jobs with this label: `name=value` or `name`. Default: all jobs.",
     ),
-    optional("except", Value::List { of: &TEXT, max: MAX_EXCEPTIONS }, "The keys of jobs that are exempt from the freeze."),
+    optional(
+        "except",
+        Value::List { of: &TEXT, max: MAX_EXCEPTIONS },
+        "The keys of jobs that are exempt from the freeze.",
+    ),
 ];
 
 impl ApiRequest {

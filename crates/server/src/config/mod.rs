@@ -38,7 +38,7 @@ use everbell_http::ApiSettings;
 use everbell_wire::Template;
 use serde_json::Value;
 
-use crate::notify::{ChannelSettings, NOTIFIER, evaluates};
+use crate::notify::{ChannelSettings, NOTIFIER, Notifications, evaluates};
 use crate::targets::TargetSettings;
 use document::Document;
 use everbell_wire::form::{Form, Naming};
@@ -134,6 +134,12 @@ pub(crate) struct Config {
 }
 
 impl Config {
+    /// Opens the channels of this configuration, with the rules that use them.
+    pub(crate) fn notifications(&self) -> Result<Notifications, crate::targets::Problem> {
+        let public_url = self.server.public_url.as_deref();
+        Notifications::open(self.server.role.schedules(), &self.channels, &self.rules, public_url)
+    }
+
     /// Reads everything.
     pub(crate) fn load(flags: &ServeFlags, environment: &Environment) -> Result<Config, ConfigError> {
         let named = named_file(flags, environment)?;

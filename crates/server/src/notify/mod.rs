@@ -35,7 +35,6 @@ use tokio::sync::{Notify, watch};
 pub(crate) use channel::{ChannelKind, ChannelSettings};
 pub(crate) use email::{EmailSettings, Encryption};
 
-use crate::config::Config;
 use crate::targets::Problem;
 use deliverer::{Channels, Deliverer};
 use evaluator::Evaluator;
@@ -55,11 +54,15 @@ pub(crate) struct Notifications {
 
 impl Notifications {
     /// Opens the channels of a configuration. Of a process that does not schedule there are none.
-    pub(crate) fn open(config: &Config) -> Result<Notifications, Problem> {
-        let schedules = config.server.role.schedules();
-        let channels = if schedules { Channels::open(&config.channels)? } else { Channels::default() };
-        let links = message::Links { public_url: config.server.public_url.clone() };
-        Ok(Notifications { channels: Arc::new(channels), rules: config.rules.clone(), links, schedules })
+    pub(crate) fn open(
+        schedules: bool,
+        channels: &[ChannelSettings],
+        rules: &[Rule],
+        public_url: Option<&str>,
+    ) -> Result<Notifications, Problem> {
+        let channels = if schedules { Channels::open(channels)? } else { Channels::default() };
+        let links = message::Links { public_url: public_url.map(str::to_owned) };
+        Ok(Notifications { channels: Arc::new(channels), rules: rules.to_vec(), links, schedules })
     }
 }
 

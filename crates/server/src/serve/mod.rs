@@ -126,7 +126,7 @@ impl Start<'_> {
         }
         let supervisor = Programs::default();
         let bell = build(config, &metrics, &supervisor, store).await?;
-        let notifications = Notifications::open(config).map_err(|(field, problem): Problem| CliError::Failed {
+        let notifications = config.notifications().map_err(|(field, problem): Problem| CliError::Failed {
             message: format!("a notification channel: {field}: {problem}"),
             hint: Some("`everbell config check` lists all problems".to_owned()),
         })?;

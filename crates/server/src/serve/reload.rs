@@ -90,7 +90,8 @@ impl Reload for Reloader {
             next.schedules.clone_from(&current.schedules);
         }
         let invalid = |problem: String| ReloadError::Invalid(vec![problem]);
-        let notifications = Notifications::open(&next)
+        let notifications = next
+            .notifications()
             .map_err(|(field, problem)| invalid(format!("a notification channel: {field}: {problem}")))?;
         let supervisor = if dry_run { Supervisor::none() } else { self.supervisor.supervisor(&next) };
         let builder = builder(&next, &self.metrics, &supervisor).map_err(|error| invalid(error.to_string()))?;

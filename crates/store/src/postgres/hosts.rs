@@ -15,7 +15,7 @@ use sqlx::{ConnectOptions as _, Connection, Executor, PgConnection, Row};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::url::PostgresAddress;
+use crate::url::{PostgresAddress, Wanted};
 
 /// Waits between attempts to reach a server that refuses: doubled each time, up to the longest.
 const MIN_RETRY_PAUSE: Duration = Duration::from_millis(10);
@@ -32,16 +32,6 @@ const OPTIONAL_SETTINGS: &str =
      from (values ('client_connection_check_interval', '2000'), ('tcp_user_timeout', '10000')) s (name, value)
      where exists (select from pg_settings p where p.name = s.name)
      union all select '', current_setting('transaction_read_only') = 'on', pg_is_in_recovery()";
-
-/// The servers that are acceptable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    Any,
-    /// One that accepts changes.
-    ReadWrite,
-    /// One that is no standby.
-    Primary,
-}
 
 /// The servers of one address.
 pub(super) struct Hosts {

@@ -268,8 +268,8 @@ mod tests {
     use sqlx::SqlSafeStr;
     use sqlx::postgres::PgConnectOptions;
 
-    use super::super::hosts::Wanted;
     use super::*;
+    use crate::url::Wanted;
 
     fn connections(options: PgConnectOptions, max_connections: usize) -> Connections {
         Connections::new(Arc::new(Hosts::new(vec![options], Wanted::Any, true)), Vec::new(), max_connections)

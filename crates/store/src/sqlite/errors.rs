@@ -54,7 +54,9 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
             "; the database belongs to another release, or its tables were changed: stop all instances, start the newest \
              release, or restore a backup"
         }
-        Some(code::IOERR) => "; check the disk and the file system (SQLite does not work reliably on network file systems)",
+        Some(code::IOERR) => {
+            "; check the disk and the file system (SQLite does not work reliably on network file systems)"
+        }
         _ => "",
     };
     let said = match &error {

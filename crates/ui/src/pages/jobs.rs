@@ -308,7 +308,7 @@ mod tests {
     use everbell_core::{Job, JobId, JobKey, JobState, Json, Policies, Source, Target, Unschedulable};
 
     use super::*;
-    use crate::choices::Face;
+    use crate::clock::Face;
 
     /// A job whose zone is gone, as it is noticed when it is due.
     fn broken(error: Option<&str>) -> JobRow {

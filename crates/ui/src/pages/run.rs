@@ -13,8 +13,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::runs::period::spelled;
 use super::runs::row::{Hosts, JobName, OrgName};
-use crate::choices::Face;
 use crate::clock::Clock;
+use crate::clock::Face;
 use crate::markup::{Markup, url_part};
 use crate::pretty::pretty;
 use crate::request::{Content, Flash, UiRequest, UiResponse};

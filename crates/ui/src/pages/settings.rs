@@ -9,8 +9,9 @@ use everbell_core::store::{Session, Token};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::choices::{Face, Theme};
+use crate::choices::Theme;
 use crate::clock::Clock;
+use crate::clock::Face;
 use crate::markup::{Markup, url_part};
 use crate::pages::action::Refusal;
 use crate::session::Cookie;

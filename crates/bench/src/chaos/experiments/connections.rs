@@ -59,7 +59,7 @@ pub(super) fn never_reading(options: &Options) -> Outcome<Verdict> {
     cluster.readiness.stop();
     cluster.jobs("tick", 3, "quick", EVERY_SECOND, &strict())?;
     let instance = cluster.nodes[0].running()?;
-    let before = crate::soak::Usage::read(instance.pid())?.rss_mb;
+    let before = crate::usage::Usage::read(instance.pid())?.rss_mb;
     let mut clients = crowd(&instance.address)?;
     let ask = "GET /openapi.json HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n".repeat(50);
     for client in &mut clients {
@@ -71,7 +71,7 @@ pub(super) fn never_reading(options: &Options) -> Outcome<Verdict> {
     let started = cluster.log.started();
     pause_s(5.0);
     verdict.check(cluster.log.started() == started, format!("{} starts in 5 s", cluster.log.started() - started));
-    let after = crate::soak::Usage::read(instance.pid())?.rss_mb;
+    let after = crate::usage::Usage::read(instance.pid())?.rss_mb;
     verdict.saw(format!("memory {before:.0} -> {after:.0} MB"));
     drop(clients);
     cluster.stop_all(Duration::from_mins(1));

@@ -130,7 +130,9 @@ pub(super) fn in_single_words(path: &str, source: &str) -> Vec<String> {
 
 #[test]
 fn retired_words_are_found_as_names() {
-    for source in ["struct Standing;", "pub(crate) fn glance() {}", "mod scribe;", "enum Fate { A }", "const MANY: u32 = 1;"] {
+    for source in
+        ["struct Standing;", "pub(crate) fn glance() {}", "mod scribe;", "enum Fate { A }", "const MANY: u32 = 1;"]
+    {
         let said = in_names("crates/core/src/job.rs", &format!("\n{source}"));
         assert_eq!(said.len(), 1, "{source}: {said:?}");
         assert!(said[0].starts_with("crates/core/src/job.rs:2: `"), "{said:?}");
@@ -147,7 +149,11 @@ fn retired_words_are_found_as_names() {
 #[test]
 fn openings_without_a_subject_are_found() {
     for word in OPENINGS {
-        assert_eq!(in_openings("a.rs", &format!("fn a() {{}}\n\n/// {word} are listed.\nfn b() {{}}")).len(), 1, "{word}");
+        assert_eq!(
+            in_openings("a.rs", &format!("fn a() {{}}\n\n/// {word} are listed.\nfn b() {{}}")).len(),
+            1,
+            "{word}"
+        );
     }
     let source = "//! What this is.\n//! What follows is not an opening.\n\n/// Whoever reads it.\nfn a() {}\n\n/// Returns it.\n/// What else.\nfn b() {}\n";
     let said = in_openings("crates/core/src/job.rs", source);
@@ -160,7 +166,11 @@ fn doc_comments_of_one_word_are_found() {
     let said = in_single_words("a.rs", "struct A {\n    /// When.\n    at: u8,\n    /// Why.\n    reason: u8,\n}");
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].starts_with("a.rs:2: a doc comment of one word"), "{said:?}");
-    for source in ["/// The last line of several is one\n/// word.\nfn a() {}", "/// `[server]`.\nstruct A;", "// Why.\nfn a() {}"] {
+    for source in [
+        "/// The last line of several is one\n/// word.\nfn a() {}",
+        "/// `[server]`.\nstruct A;",
+        "// Why.\nfn a() {}",
+    ] {
         assert_eq!(in_single_words("a.rs", source), Vec::<String>::new(), "{source}");
     }
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::subject::read;
 use super::{Moment, Refusal, correctable, expect_operator, typed};
-use crate::choices::Face;
 use crate::clock::Clock;
+use crate::clock::Face;
 use crate::equivalent::Equivalent;
 use crate::markup::url_part;
 use crate::request::{UiRequest, UiResponse, safe_return_path};

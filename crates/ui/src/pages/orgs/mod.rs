@@ -21,8 +21,8 @@ use everbell_core::{UnknownZone, Zone};
 use jiff::Timestamp;
 
 use super::action::Refusal;
-use crate::choices::Face;
 use crate::clock::Clock;
+use crate::clock::Face;
 use crate::markup::{Markup, url_part};
 use crate::request::UiRequest;
 use everbell_http::problem::{Kind, Problem};
