@@ -77,10 +77,11 @@ fn defined(source: &str) -> Vec<(&str, usize)> {
     let tokens = lex(source);
     let introduces = ["struct", "enum", "trait", "type", "fn", "mod", "const", "static"];
     let pairs = tokens.windows(2).filter(|pair| introduces.contains(&pair[0].text) && pair[1].is_word());
-    // `words!(Name { … })` defines an enum.
+    // `words!(Name { … })` and `words!(Name from Other { … })` define an enum.
     let of_macros = tokens.windows(5).filter_map(|five| match five {
-        [words, bang, open, name, brace] => {
-            (words.text == "words" && bang.text == "!" && open.text == "(" && brace.text == "{").then_some(name)
+        [words, bang, open, name, next] => {
+            let is_macro = words.text == "words" && bang.text == "!" && open.text == "(";
+            (is_macro && ["{", "from"].contains(&next.text)).then_some(name)
         }
         _ => None,
     });
@@ -141,6 +142,7 @@ fn retired_words_are_found_as_names() {
     let words = "words!(\n    /// Whether a job fires.\n    Standing {\n        Off = \"off\",\n    }\n);";
     assert_eq!(in_names("crates/wire/src/org_job.rs", words).len(), 1, "the name, and no variant");
     assert_eq!(in_names("crates/core/src/org.rs", "crate::policy::words!(Off { A = \"a\" });").len(), 1);
+    assert_eq!(in_names("crates/wire/src/a.rs", "words!(Seen from core::A { A = \"a\" });").len(), 1);
     for source in ["// struct Standing;", "let glance = \"fn glance\";", "struct Outstanding;", "x.glance()"] {
         assert_eq!(in_names("crates/core/src/job.rs", source), Vec::<String>::new(), "{source}");
     }
