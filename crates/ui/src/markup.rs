@@ -4,6 +4,8 @@ use std::fmt;
 
 use everbell_wire::percent;
 
+pub(crate) use everbell_wire::markup::{escaped, push_escaped};
+
 /// HTML that needs no more escaping. Made only of texts that went through [`escaped`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Markup(String);
@@ -27,26 +29,6 @@ impl fmt::Display for Markup {
 }
 
 impl askama::filters::HtmlSafe for Markup {}
-
-/// A text as HTML, also inside of quotes. Signs that turn the direction of what follows are kept in their place by the
-/// `dir="auto"` of whatever shows foreign text.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut html = String::with_capacity(text.len());
-    text.chars().for_each(|character| push_escaped(&mut html, character));
-    html
-}
-
-/// Appends a character as HTML. Everything that escapes by hand goes through here; templates escape with askama.
-pub(crate) fn push_escaped(html: &mut String, character: char) {
-    match character {
-        '&' => html.push_str("&amp;"),
-        '<' => html.push_str("&lt;"),
-        '>' => html.push_str("&gt;"),
-        '"' => html.push_str("&quot;"),
-        '\'' => html.push_str("&#39;"),
-        other => html.push(other),
-    }
-}
 
 /// A sentence of the API as HTML: what it has between backticks is code. Everything is escaped, and an end that is
 /// missing leaves the sign as it is.

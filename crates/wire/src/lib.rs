@@ -32,6 +32,7 @@ pub mod job;
 pub mod job_body;
 mod job_schedule;
 pub mod job_toml;
+pub mod markup;
 pub mod notify;
 pub mod org;
 pub mod org_csv;

@@ -199,19 +199,9 @@ fn legend(svg: &mut String, y: f64) {
     }
 }
 
+/// Text as SVG, without characters that no document may have.
 fn escaped(text: &str) -> String {
-    let mut all = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => all.push_str("&amp;"),
-            '<' => all.push_str("&lt;"),
-            '>' => all.push_str("&gt;"),
-            '"' => all.push_str("&quot;"),
-            c if c.is_control() => {}
-            c => all.push(c),
-        }
-    }
-    all
+    everbell_wire::markup::escaped(&text.replace(char::is_control, ""))
 }
 
 #[test]

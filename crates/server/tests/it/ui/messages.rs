@@ -1,6 +1,7 @@
 //! Messages of empty pages and refused actions.
 
-use serde_json::json;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 
 use super::runs::{id, run_now};
 use super::visitor::{Visitor, assert_has, between};
@@ -114,8 +115,11 @@ fn a_fire_is_not_moved_into_the_past() {
 fn slots_of_a_pause_are_not_missed() {
     let server = Server::start();
     server.job("often", &json!({ "cronExpression": "* * * * * *" }));
-    server.patch("/jobs/key:often/pause", &json!({ "reason": "SMTP is down" })).expect(200);
-    std::thread::sleep(std::time::Duration::from_millis(2_200));
+    let paused = server.patch("/jobs/key:often/pause", &json!({ "reason": "SMTP is down" })).expect(200);
+    let time = |value: &Value| value.as_str().unwrap().parse::<Timestamp>().unwrap();
+    // By then a slot has passed during the pause.
+    let later = time(&paused["pausedAt"]) + SignedDuration::from_secs(1);
+    server.until("/status", |status| time(&status["now"]) > later);
     server.post("/jobs/key:often/resume", &json!({})).expect(200);
     server.until("/jobs/key:often/gaps", |gaps| !gaps["items"].as_array().unwrap().is_empty());
     let page = Visitor::admin(&server).page("/timeline?range=1h");
