@@ -37,7 +37,7 @@ usage: cargo run -p everbell-bench --release -- WHAT
           apalis and awa, which it installs: drain, lag, herd and idle, each at its default and its best setting.
           --only PEER,PEER, --setting default|best, --measure drain,lag,herd,idle, --rounds N, --jobs N,N for the drains,
           --lag-seconds N, --limit SECONDS for one piece of work, --json FILE and --svg FILE for the results, --cache FOLDER,
-          --synchronous-commit-off; goes on with the FILE of a run that was stopped, unless it is told --again
+          --synchronous-commit-off; continues with the FILE of a run that was stopped, except with --again
   soak    a steady load: memory, descriptors and threads every 10 s, and whether they stay flat;
           --minutes N, --rate N runs a second, --database postgres|sqlite, --binary PATH of `everbell`
   store   claims and whole lives of runs through the stores, beside the same writes as plain SQL;

@@ -94,7 +94,7 @@ pub(crate) struct ImportArgs {
     online: OnlineArgs,
 }
 
-/// One object of a file, and what becomes of it.
+/// One object of a file, and the result of its import.
 #[derive(Debug)]
 struct Item {
     /// Its name in the file.

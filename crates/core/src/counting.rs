@@ -18,7 +18,7 @@ pub const COUNT_DELAY: Duration = Duration::from_mins(5);
 /// counters.
 pub const RECOUNT_DELAY: Duration = Duration::from_hours(26);
 
-/// How long counters are kept, whatever becomes of the runs.
+/// How long counters are kept, even after the runs are deleted.
 pub const COUNTER_RETENTION: Duration = Duration::from_hours(24 * 400);
 
 /// The most hours that a question counts from the runs: the current one, and those whose turn has not come.

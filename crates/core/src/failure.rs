@@ -47,7 +47,7 @@ impl FailureCode {
         }
     }
 
-    /// The words that say what became of an attempt, which only the engine can know.
+    /// The words for the outcome of an attempt, which only the engine can know.
     const RESERVED: [FailureCode; 3] = [FailureCode::LOST, FailureCode::SHUTDOWN, FailureCode::FENCED];
 
     /// A word that a handler gives its failure, as [`FailureCode::new`] takes it. Refused are `lost`, `shutdown` and

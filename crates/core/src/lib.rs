@@ -15,7 +15,7 @@
 //! # Reading order
 //!
 //! [`cron`] reads expressions and finds slots; [`Spec`] adds zone, bounds and one-time jobs. [`plan`] decides what happens
-//! to slots that are due, [`settle`] what becomes of a run, [`change`] what operators do. [`simulate`] makes these
+//! to slots that are due, [`settle`] how a run ends, [`change`] what operators do. [`simulate`] makes these
 //! decisions on a virtual clock. [`store`] is the contract that carries them into a database.
 //!
 //! ```text

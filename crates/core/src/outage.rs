@@ -1,4 +1,4 @@
-//! [`Outage`]: a time in which no instance scheduled anything, and what became of the slots in it.
+//! [`Outage`]: a period with no scheduling instance, and the outcome of each slot in it.
 //!
 //! ```text
 //!   heartbeats   ─┤ ┤ ┤ ┤                          ├ ┤ ┤ ┤──► time
@@ -228,7 +228,7 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// Adds up what became of the slots of an absence.
+    /// Adds up the outcomes of the slots of an absence.
     pub fn new(absence: Absence, late: &[LateSlots]) -> Outage {
         let mut jobs: BTreeMap<&JobKey, JobOutage> = BTreeMap::new();
         for slots in late {

@@ -58,7 +58,7 @@ impl ReleaseId {
         ReleaseId(versioned(&hash_of(all)).into())
     }
 
-    /// The same declarations, asked for anew at this time: a release that was never seen, so it takes over.
+    /// The same declarations, requested again at this time: a release that was never seen, so it takes over.
     #[must_use]
     pub fn asked_at(&self, at: Timestamp) -> ReleaseId {
         ReleaseId(versioned(&hash_of([self.as_str(), at.to_string().as_str()])).into())

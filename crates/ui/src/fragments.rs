@@ -185,7 +185,7 @@ mod tests {
         assert!(!later.contains("data-region"), "counting is not a change: {later}");
         let form = PAGE.replace("3 jobs", "<input name=\"csrf\" value=\"token\">3 jobs");
         let masked = changed(&form.replace("token", "another"), &hashes(&stamp(&form)));
-        assert!(!masked.contains("data-region"), "a token that is masked anew is not a change: {masked}");
+        assert!(!masked.contains("data-region"), "another mask of a token is not a change: {masked}");
         let edited = changed(&PAGE.replace("two", "deux"), &have);
         assert!(edited.contains("id=\"jobs\"") && !edited.contains("id=\"nav\""), "{edited}");
         assert!(edited.contains("deux") && !edited.contains("one") && edited.contains("data-row=\"a\""), "{edited}");

@@ -73,7 +73,7 @@ fn instance() -> Instance {
     }
 }
 
-/// Starts so many runs, which stay in flight.
+/// Starts this many runs, which stay in flight.
 async fn hold(store: &dyn Store, runs: u32) -> Result<(), Box<dyn std::error::Error>> {
     let mut left = runs;
     while left > 0 {

@@ -78,7 +78,7 @@ async fn run(store: Arc<dyn Store>, batch: u32) -> StoreResult<u32> {
     }
 }
 
-/// Plans so many due timers once, and starts nothing.
+/// Plans this many due timers once, and starts nothing.
 pub(super) async fn plan(store: &dyn Store, batch: u32) -> StoreResult<Planned> {
     let targets = [Target::new("noop")?];
     let decide = |due: &Due, now: Timestamp| {
@@ -88,7 +88,7 @@ pub(super) async fn plan(store: &dyn Store, batch: u32) -> StoreResult<Planned> 
     store.plan_due(&PlanDue::new(now(), batch, &targets), &decide).await
 }
 
-/// Starts so many pending runs once.
+/// Starts this many pending runs once.
 pub(super) async fn start(store: &dyn Store, batch: u32) -> StoreResult<Vec<Claim>> {
     let targets = [TargetRoom { target: Target::new("noop")?, room: batch, backfills: true }];
     let instance = InstanceId::new(now(), [3; 10]);

@@ -69,7 +69,7 @@ fn request(action: BulkAction, label: &str, reason: Option<String>) -> BulkActio
     }
 }
 
-/// Changes the jobs, and prints what became of each.
+/// Changes the jobs, and prints the outcome of each.
 fn change(session: &mut Session<'_>, label: &str, request: &BulkActionRequest) -> Result<Exit, CliError> {
     let (doing, done, mark) = match request.action {
         BulkAction::Pause => ("pause", "Paused", Mark::Paused),

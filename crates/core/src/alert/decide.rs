@@ -1,4 +1,4 @@
-//! [`decide`]: which problems open, go on and close, and who is told.
+//! [`decide`]: which problems open, continue and close, and who is notified.
 
 use std::collections::BTreeMap;
 

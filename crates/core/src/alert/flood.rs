@@ -32,7 +32,7 @@ pub struct Summary {
     pub notices: Vec<Notice>,
 }
 
-/// Joins messages to a channel that has a limit, if more than so many problems changed in the same way. The first message keeps
+/// Joins messages to a channel that has a limit, if more problems than that changed in the same way. The first message keeps
 /// its place, so each message about a problem stays behind those about its earlier changes.
 pub fn summarize(notices: Vec<Notice>, limits: &BTreeMap<String, usize>, now: Timestamp) -> Vec<Message> {
     let key = |notice: &Notice| (notice.channel.clone(), notice.change, notice.available_at);

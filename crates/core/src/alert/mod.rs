@@ -14,10 +14,10 @@
 //! the problems so far and the time, so instances that see the same decide the same, with the same ids. [`summarize`] joins
 //! messages when many problems change at once.
 //!
-//! - **Nothing is told twice.** A problem remembers which rules were told of it ([`NotifiedRule`]).
+//! - **Nothing is reported twice.** A problem remembers which rules reported it ([`NotifiedRule`]).
 //! - **Quiet hours delay and never lose.** A message that falls into them is written at once, to be sent at their end.
-//! - **Silence has an author.** A mute keeps openings and reminders back. The end of a problem is told to everyone who was
-//!   told of its beginning, muted or not: else a pager would ring for ever.
+//! - **Silence has an author.** A mute holds openings and reminders back. When a problem closes, every channel that
+//!   reported it is notified, muted or not: else a pager would ring for ever.
 //! - **Short trouble counts.** A failure that was followed by a success before anybody looked opens a problem and closes
 //!   it at once.
 
@@ -173,7 +173,7 @@ pub struct Problem {
     pub reason: String,
     /// The run that failed last, was skipped, is late or takes too long.
     pub run: Option<RunId>,
-    /// The rules that were told, and when they were last.
+    /// The rules that reported it, each with the time of its last message.
     pub told: Vec<NotifiedRule>,
     /// The operator who takes care of it: no reminders follow.
     pub acknowledged: Option<Note>,
@@ -181,12 +181,12 @@ pub struct Problem {
     pub muted: Option<Mute>,
 }
 
-/// A rule that was told of a problem.
+/// A rule that reported a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotifiedRule {
     /// The name of the rule.
     pub rule: String,
-    /// When it was told, or reminded, last.
+    /// The time of its last message or reminder.
     pub at: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! [`Rule`]: who is told of what.
+//! [`Rule`]: who is notified of which problems.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::ids::{Invalid, JobKey};
 use crate::spec::Spec;
 use crate::zone::Zone;
 
-/// Names the channels that are told of certain problems of certain jobs.
+/// The channels that are notified of certain problems of certain jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name, by which problems remember that it was told.
+    /// Its name, by which problems remember that it reported them.
     pub name: String,
     /// The problems that it asks about.
     pub kinds: Vec<Kind>,
-    /// Whether it is told when they are over.
+    /// Whether it also reports that they closed.
     pub recovered: bool,
     /// The jobs that it asks about.
     pub scope: RuleScope,
@@ -34,7 +34,7 @@ pub struct Rule {
     pub takes_at_most: Vec<TimeLimit>,
     /// When messages wait.
     pub quiet: Option<QuietHours>,
-    /// The names of the channels that are told.
+    /// The names of the channels that are notified.
     pub to: Vec<String>,
 }
 

@@ -70,7 +70,7 @@ impl JobFacts {
                 Finding { since: open.since, count: open.count + 1, ..skipped.finding() }
             }
             (_, Some(open)) => open.finding(),
-            // What is over by now is told with its end.
+            // What is over by now is reported together with its end.
             (Some(skipped), None) => skipped.finding(),
             (None, None) => return None,
         };

@@ -8,7 +8,7 @@
 //!
 //! A [`Backfill`] knows which slots it has reached and which of its runs have not been counted yet. [`Backfill::settle`] counts
 //! those that ended, [`Backfill::next_chunk`] creates runs for the next slots. Both are pure; a store writes what they decide with
-//! the runs of the chunk in one transaction, guarded by the revision of the row. So each slot gets at most one run, whoever
+//! the runs of the chunk in one transaction, guarded by the revision of the row. So each slot gets at most one run, no matter who
 //! dies meanwhile, and any instance can go on.
 
 mod chunk;

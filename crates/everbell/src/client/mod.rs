@@ -87,7 +87,7 @@ pub(crate) struct Context {
     /// The request that is carried out, if it can be retried.
     request: Option<RequestKey>,
     origin: Origin,
-    /// Whether a target that nobody knows is accepted: who asked cannot be told, and its workers may only be away.
+    /// Whether an unknown target is accepted: the caller is no longer there, and its workers may only be away.
     accepts_any_target: bool,
     creator_trace: CreatorTrace,
     /// How backfills run.

@@ -38,7 +38,7 @@ pub struct NextRequest {
     pub until: Option<Timestamp>,
     /// Only jobs with this label, of any value if that is absent.
     pub label: Option<(String, Option<String>)>,
-    /// Only jobs that fire at most so many times in the 24 hours after the first of these fires.
+    /// Only jobs that fire at most this many times in the 24 hours after the first of these fires.
     pub most_a_day: Option<usize>,
     /// How many fires at most, up to 5,000.
     pub limit: usize,
@@ -90,7 +90,7 @@ impl Reports {
     }
 
     /// Lists the outages that end at or after `from` and begin before `to`, the latest first, at most 100: times in which no
-    /// instance scheduled anything, and what became of the slots in them. An outage in which no job had a slot is listed
+    /// instance scheduled anything, and the outcomes of the slots in them. An outage in which no job had a slot is listed
     /// too, without jobs.
     pub async fn outages(&self, from: Option<Timestamp>, to: Option<Timestamp>) -> StoreResult<Vec<Outage>> {
         let store = &self.context.parts.store;
@@ -263,7 +263,7 @@ fn own_fires(
     }
 }
 
-/// Whether a job fires more than so many times in the 24 hours after its first fire.
+/// Whether a job fires more often than this in the 24 hours after its first fire.
 fn fires_more(job: &JobRow, range: (Timestamp, Timestamp), most: usize) -> bool {
     let definition = &job.job.definition;
     let (Ok(spec), Scope::Global) = (&definition.spec, definition.scope) else { return false };

@@ -157,7 +157,7 @@ impl Inflight {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves places, at most so many: of each of the wanted targets, and in all.
+    /// Reserves places: at most this many for each of the wanted targets, and in all.
     pub(super) fn reserve(
         &self,
         targets: &Targets,

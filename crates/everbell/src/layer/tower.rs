@@ -43,7 +43,7 @@ impl RunResult {
     }
 }
 
-/// The failure of a handler, for layers: what becomes of the run is not changed by passing it on as it is, boxed or not.
+/// The failure of a handler, for layers: passing it on as it is, boxed or not, does not change how the run ends.
 ///
 /// A layer that fails a run by itself returns any error of its own: the run is then retried as the job says. A
 /// [`RunError`] can be turned into a `HandlerError` to say more.

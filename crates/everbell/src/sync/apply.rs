@@ -265,7 +265,7 @@ impl Syncer {
 }
 
 /// The steps in an order in which a job comes after the one that it starts after, which has to exist first. Jobs that are
-/// retired come last: one that starts after them may be declared anew.
+/// retired come last: one that starts after them may be declared again.
 fn parents_first(steps: Vec<SyncStep>, parents: &BTreeMap<&str, &str>) -> Vec<SyncStep> {
     let depth = |key: &str| {
         let ancestors = std::iter::successors(parents.get(key), |parent| parents.get(*parent));

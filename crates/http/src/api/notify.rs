@@ -1,4 +1,4 @@
-//! Problems of jobs, and the channels that people are told of them through.
+//! Problems of jobs, and the channels that report them.
 
 use axum::http::StatusCode;
 use everbell_core::alert::{
@@ -120,7 +120,7 @@ pub(crate) async fn channels(request: ApiRequest) -> Result<ApiResponse, Problem
     ApiResponse::ok(&wire::Items { items: described(&request).await? })
 }
 
-/// The channels of this server, and what became of their messages.
+/// The channels of this server, and the state of their messages.
 pub async fn described(request: &ApiRequest) -> Result<Vec<wire::NotifyChannel>, Problem> {
     let store = request.app.bell.store();
     let mut described = Vec::new();

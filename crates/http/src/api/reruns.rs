@@ -116,7 +116,7 @@ impl Batch<'_> {
     }
 
     async fn rerun(&mut self, run: &RunRecord, dry_run: bool) -> StoreResult<(Outcome, Option<RunId>, Option<String>)> {
-        // A run is run again once, whoever asks and however often, unless that is asked for.
+        // Requests rerun a run once, no matter how many there are, unless they ask for more.
         let part = if self.again {
             self.request.request_key.as_ref().map(|key| key.part(&run.id.to_string()))
         } else {

@@ -1,4 +1,4 @@
-//! `[[notify]]` and `[[rule]]` blocks: channels, and who is told of what.
+//! `[[notify]]` and `[[rule]]` blocks: channels, and who is notified of which problems.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -86,7 +86,7 @@ mod tests {
             problem(None, None, "EVERBELL_ROLE", "must be one of all, scheduler, api"),
             problem(Some("a.toml"), Some(9), "log.level", "late"),
             problem(Some("a.toml"), Some(2), "database.url", "early"),
-            problem(Some("a.toml"), Some(2), "database.url", "told already"),
+            problem(Some("a.toml"), Some(2), "database.url", "reported already"),
             problem(Some("a.toml"), Some(2), "", "odd"),
             problem(Some("a.toml"), None, "", "cannot be read"),
         ]);

@@ -27,7 +27,7 @@ use super::{evaluates, is_elected};
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// How often it writes down how far it looked, if nothing else is written.
 const NOTE_INTERVAL: Duration = Duration::from_mins(1);
-/// How much of the time before the last look counts as new: outcomes may be committed late. What was told is not told
+/// How much of the time before the last look counts as new: outcomes may be committed late. What was reported is not reported
 /// again.
 const OVERLAP: Duration = Duration::from_mins(2);
 /// How far back it looks after an outage.

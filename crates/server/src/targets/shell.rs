@@ -85,7 +85,7 @@ impl ShellPayload {
         }
     }
 
-    /// The first word of the command. The rest may hold a password, and failures are told to many.
+    /// The first word of the command. The rest may hold a password, and many people can read failures.
     fn name(&self) -> String {
         let word = self.command.split_whitespace().next().unwrap_or_default();
         match word.char_indices().nth(MAX_NAME_CHARS) {

@@ -104,7 +104,7 @@ pub async fn eight_claimers_and_five_hundred_pending_runs(fresh: Fresh) {
     assert_eq!((claims.len(), distinct.len()), (500, 500), "disjoint, and none is left");
     assert!(claims.iter().all(|claim| claim.run.attempt == 1));
     for claim in claims.iter().take(20) {
-        assert_eq!(world.run(claim.run.id).await, claim.run, "whoever was told has it");
+        assert_eq!(world.run(claim.run.id).await, claim.run, "the instance that got it has it");
     }
 }
 

@@ -30,7 +30,7 @@ async fn backfilled(world: &World) {
 pub async fn a_paused_job_starts_nothing_that_waits(fresh: Fresh) {
     let world = World::new(&fresh);
     backfilled(&world).await;
-    assert_eq!(world.pause("hourly", at("05:31")).await.pending, 3, "so many wait");
+    assert_eq!(world.pause("hourly", at("05:31")).await.pending, 3, "all of them wait");
     assert_eq!(world.start(at("05:32")).await, []);
     assert_eq!(world.pause("hourly", at("05:33")).await.pending, 3, "still");
     assert_eq!(world.start(at("06:30")).await, []);
@@ -75,7 +75,7 @@ pub async fn a_run_by_hand_starts_on_a_paused_job(fresh: Fresh) {
     world.create(job("hourly", "0 * * * *")).await;
     world.pause("hourly", at("00:10")).await;
     world.run_now("hourly", "by hand", at("00:20")).await;
-    assert_eq!(world.start(at("00:20")).await.len(), 1, "whoever asks for it means it");
+    assert_eq!(world.start(at("00:20")).await.len(), 1, "an explicit request wins");
 }
 
 pub async fn what_waits_can_be_canceled_with_the_pause(fresh: Fresh) {

@@ -61,7 +61,7 @@ pub async fn a_retired_one_time_job_without_a_run_goes(fresh: Fresh) {
     assert_eq!(prune(&world, at("02:30"), 100).await.unwrap().jobs, 0, "its gap is kept");
     let pruned = prune(&world, at("04:00"), 100).await.unwrap();
     assert_eq!((pruned.gaps, pruned.jobs), (1, 1));
-    assert_eq!(keys(&world).await, ["never"], "a program that declares it would make it anew, and it would fire");
+    assert_eq!(keys(&world).await, ["never"], "a program that declares it would create it again, and it would fire");
     assert_eq!(prune(&world, at("10:00"), 100).await.unwrap().jobs, 1);
     assert_eq!(keys(&world).await, [""; 0]);
 }

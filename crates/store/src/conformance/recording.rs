@@ -162,7 +162,7 @@ pub async fn failures_in_a_row_are_counted(fresh: Fresh) {
         assert_eq!(recorded, [applied(in_state)]);
         counts.push(in_state);
     }
-    assert_eq!(counts, [1, 2, 2, 3, 0, 1], "a success begins anew, a cancellation says nothing");
+    assert_eq!(counts, [1, 2, 2, 3, 0, 1], "a success starts the count again, a cancellation does not change it");
     let state = world.get("hourly").await.job.state;
     assert_eq!(state.revision, before.job.state.revision, "an outcome is no edit: it moves no revision");
     assert_eq!((state.updated_at, state.updated_by), (before.job.state.updated_at, before.job.state.updated_by));

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::floors::Floors;
 use super::given_pool::GivenPool;
-use super::hosts::{Hosts, Wanted};
+use super::hosts::Hosts;
 use super::pool::Connections;
 use super::pooler::{News, Pool, Session};
 use super::schema::{DEFAULT_SCHEMA, Schema};
@@ -21,7 +21,7 @@ use super::{PostgresStore, errors, listen, migrate, moved};
 use crate::ConnectOptions;
 use crate::deadline::{Budget, Stage};
 use crate::rows::Definitions;
-use crate::url::PostgresAddress;
+use crate::url::{PostgresAddress, Wanted};
 
 /// How long a verb of a loop may take: much shorter than a lease, so that one answer that does not come costs none.
 const LOOP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -310,7 +310,7 @@ pub(super) async fn reach(address: &PostgresAddress, limit: Duration) -> StoreRe
     Ok(hosts)
 }
 
-/// The rights to borrow so many connections: for what people ask, and for the loops, which have the larger half. A single
+/// The rights to borrow this many connections: for requests of people, and for the loops, which have the larger half. A single
 /// one is shared.
 fn permits(count: usize) -> [Arc<Semaphore>; 2] {
     if count == 1 {

@@ -254,7 +254,7 @@ impl Host {
 
 fn read(url: &str, behind_pooler: bool) -> sqlx::Result<PgConnectOptions> {
     let options: PgConnectOptions = url.parse()?;
-    // Errors are reported by their callers, without statements in the log of whoever embeds this.
+    // Errors are reported by their callers, without statements in the log of the embedding application.
     let options = options.application_name("everbell").disable_statement_logging();
     // A pooler refuses what it does not know.
     Ok(if behind_pooler { options.extra_float_digits(None) } else { options })

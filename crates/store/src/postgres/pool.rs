@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(used(&connections).await, first, "it still works");
         kill(&connections, first).await;
         as_if_it_had_rested(&connections, PING_AFTER);
-        assert_ne!(used(&connections).await, first, "nobody was told");
+        assert_ne!(used(&connections).await, first, "a new connection replaces the dead one");
     }
 
     #[tokio::test]

@@ -41,7 +41,7 @@ impl RunStore for PostgresStore {
         let since = looks.iter().map(|look| look.since).min().unwrap_or(EARLIEST_TIME);
         let mut tx = self.begin_loop(PLANNING).await?;
         let done = self.plan_in(&mut tx, request, since, plan).await;
-        // Who is told has something to do: a run waits for its start, or is asked to stop.
+        // An instance is woken only if there is work: a run waits for its start, or is asked to stop.
         let news = |batch: &PlanBatch, inserted: &HashSet<Uuid>| {
             let all_started = batch.starts.as_ref().is_some_and(|starts| starts.are_all);
             (!inserted.is_empty() && !all_started) || !batch.cancel.is_empty()

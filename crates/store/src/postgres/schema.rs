@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use everbell_core::Invalid;
 use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 
+use crate::schema_name::{MAX_NAME_BYTES, check_name};
+
 /// The name unless another one is asked for, and the one that statements are written with.
 pub(crate) const DEFAULT_SCHEMA: &str = "everbell";
 

@@ -21,7 +21,7 @@ const MOVED_VERSION: u32 = 1000;
 /// The prefix of all names since then.
 const PREFIX: &str = "everbell_";
 
-/// Columns of an old release, by which its tables are told from those of an application.
+/// Columns of an old release, which distinguish its tables from those of an application.
 const COLUMNS: &str = "select count(*) from (
   select 'schema_migrations' as relation, 'version' as name union all select 'schema_migrations', 'applied_at'
   union all select 'jobs', 'supersedes_job_id' union all select 'jobs', 'content_hash' union all select 'jobs', 'dst_fold'

@@ -277,7 +277,7 @@ impl RunStore for SqliteStore {
     }
 
     async fn slot_outcome(&self, job: JobId, org: Option<&OrgId>, slot: Timestamp) -> StoreResult<Option<SlotOutcome>> {
-        let mut held = self.reader("reading what became of a slot").await?;
+        let mut held = self.reader("reading the outcome of a slot").await?;
         let mut tx = held.begin().await?;
         let id = RunId::for_slot(job, org, slot).as_uuid();
         if let Some(run) = jobs::runs_of(&mut tx, [id]).await?.remove(&id) {

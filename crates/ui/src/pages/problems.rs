@@ -1,4 +1,4 @@
-//! Problems of jobs: what is wrong, who takes care of it, and who was told.
+//! Problems of jobs: what is wrong, who takes care of it, and who was notified.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};

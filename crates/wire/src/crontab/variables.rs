@@ -1,4 +1,4 @@
-//! The variables of a crontab, and what becomes of each.
+//! The variables of a crontab, and how each is imported.
 
 use std::collections::BTreeMap;
 

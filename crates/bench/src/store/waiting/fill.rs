@@ -58,7 +58,7 @@ impl Kind {
     }
 }
 
-/// Writes so many rows that wait since long before `slot`, or until long after it.
+/// Writes this many rows that have waited since long before `slot`, or until long after it.
 pub(super) async fn fill(
     place: Database<'_>,
     kind: Kind,

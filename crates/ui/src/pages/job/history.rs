@@ -170,7 +170,7 @@ impl HistoryData {
     fn rates(&self) -> Vec<String> {
         let rate = |(days, counted, since): &(u32, RunCounters, Option<Timestamp>)| {
             let (good, all) = (counted.succeeded, counted.succeeded + counted.failed);
-            // A rate that is not quite all is never told as all.
+            // A rate just below 100 % is never shown as 100 %.
             let runs = if all == 1 { "run" } else { "runs" };
             let when = match since {
                 None => format!("in {days} days"),
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn the_calendar_of_a_busy_job_is_short() {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
-        // So many runs, so far apart.
+        // The number of runs, and the seconds between them.
         let weeks_of = |count: i64, seconds: i64| {
             let runs: Vec<RunSummary> = (0..count).map(|n| summary(now.as_second() - n * seconds)).collect();
             weeks(&runs, now)

@@ -60,7 +60,7 @@ pub(super) fn causes(failing: &[JobRow], failures: &[FailureGroup], may_read_run
     causes
 }
 
-/// The open problems that no other line tells: of failing jobs the failures are told, of those that cannot fire the error.
+/// The open problems that no other line shows: failing jobs have a line for failures, jobs that cannot fire one for the error.
 pub(super) fn untold<'a>(open: &'a [alert::Problem], causes: &[Cause], errored: &[JobRow]) -> Vec<&'a alert::Problem> {
     let fails = |key: &str| causes.iter().any(|cause| cause.jobs.iter().any(|job| job == key));
     let cannot_fire = |key: &str| errored.iter().any(|row| row.job.definition.key.as_str() == key);

@@ -104,7 +104,7 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// Counts a job, one by one if it has at most so many fires. Returns how many of them were looked at.
+    /// Counts the fires of a job, one by one up to this many. Returns how many were computed.
     fn job(&mut self, index: usize, ahead: &Ahead<'_>, now: Timestamp, most: usize) -> Effort {
         let [first, .., last] = self.bounds else { return Effort::default() };
         let (from, to) = (now.max(*first), *last);

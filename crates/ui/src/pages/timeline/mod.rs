@@ -45,7 +45,7 @@ pub(crate) const QUERY: &[Field] = &[
 const MAX_ROWS: u32 = 50;
 /// How many gaps are looked at.
 const MAX_GAPS: u32 = 500;
-/// How many jobs are looked at for the load, in reads of so many.
+/// How many jobs the load counts, and how many are read at once.
 const MAX_COUNTED_JOBS: usize = 2_000;
 const READ_ROWS: u32 = 500;
 
