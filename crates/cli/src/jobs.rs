@@ -63,7 +63,7 @@ enum JobsCommand {
     /// Edit a job, which creates its next version
     ///
     /// Flags change only the fields that they name. Without flags, opens the job as TOML in VISUAL or EDITOR, and saves
-    /// the changes if nobody else changed the job meanwhile; an empty or unchanged file changes nothing.
+    /// the changes if the job did not change meanwhile; an empty or unchanged file changes nothing.
     #[command(name = "edit", visible_alias = "new-version", before_help = new_version::EXAMPLES)]
     NewVersion(new_version::NewVersionArgs),
     /// Go back to an older version of a job

@@ -47,7 +47,7 @@ impl Runs<'_> {
         self.0.post(&format!("/runs/{}/rerun", segment(id))).json(&ReasonRequest { reason })
     }
 
-    /// Runs many runs again, or tells which.
+    /// Reruns many runs, or lists which it would rerun.
     pub fn rerun_many(self, request: &RerunRequest) -> Call<wire::Reruns> {
         self.0.post("/runs/rerun").json(request)
     }

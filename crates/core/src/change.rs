@@ -104,7 +104,7 @@ impl NewJob {
         self
     }
 
-    /// Begins paused: nothing fires before somebody resumes the job. The reason is checked as that of any pause.
+    /// Begins paused: nothing fires before an operator resumes the job. The reason is checked as that of any pause.
     pub fn paused(self, reason: &str) -> Result<NewJob, Invalid> {
         let JobState { revision, updated_by: by, updated_at: at, .. } = self.state.clone();
         let state = self.state.paused(Pause { reason: reason.to_owned(), by, at, until: None })?;

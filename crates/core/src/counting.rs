@@ -4,7 +4,7 @@
 //! [`RECOUNT_DELAY`] after it, because an outcome may be recorded late after an outage. The newest hours come first, then
 //! older ones back to the oldest run that is kept, so an upgraded database fills itself.
 //!
-//! Hours that are not counted yet are counted from the runs when somebody asks, the newest [`MAX_LIVE_HOURS`] at most.
+//! Hours that are not counted yet are counted from the runs on request, the newest [`MAX_LIVE_HOURS`] at most.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! [`Declaration`]: what a program said about a job when it last synced it, and whether the job still is like that.
 //!
 //! A sync compares two questions. Did the declaration change since this program last synced the job? Then the declaration
-//! wins. Did only the job change? Then an operator edited it, and the edit stays. The hash that is kept with the job tells
+//! wins. Did only the job change? Then an operator edited it, and the edit stays. The hash that is kept with the job shows
 //! the two apart.
 //!
 //! | hash of the declaration | content of the job | [`compare`] |

@@ -72,7 +72,7 @@ pub fn slot(at: Option<Timestamp>, now: Timestamp) -> Timestamp {
     at.map_or(now, |at| at.max(now))
 }
 
-/// Makes up a key: the target, then 18 letters that sort by the time of the request. `number` tells apart the keys of the
+/// Makes up a key: the target, then 18 letters that sort by the time of the request. `number` distinguishes the keys of the
 /// same millisecond; 40 bits of it count, so numbers in a row are different keys in this order.
 pub fn generated_key(target: &Target, now: Timestamp, number: u64) -> String {
     let mut cut = target.as_str().len().min(MAX_TARGET_BYTES);

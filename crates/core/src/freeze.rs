@@ -1,6 +1,6 @@
 //! [`Freeze`]: a time in which schedules do not fire, announced beforehand.
 //!
-//! A freeze stops slots, and nothing else: runs by hand, retries and backfills go on, because somebody asked for them. Slots
+//! A freeze stops slots, and nothing else: runs by hand, retries and backfills go on, because a caller asked for them. Slots
 //! inside it become a gap with the reason `frozen` and are not caught up. A one-time job waits until its end.
 
 use std::fmt;

@@ -32,7 +32,7 @@ const LATE_BEATS: u32 = 4;
 const SLACK: SignedDuration = SignedDuration::from_secs(5);
 
 /// A gap that reaches into the absence may begin this long before: an instance that is asked to stop plans no more, and sends
-/// heartbeats until its runs have ended. One that begins earlier has another cause, such as a target that nobody served.
+/// heartbeats until its runs have ended. One that begins earlier has another cause, such as a target that no instance served.
 const GAP_SLACK: SignedDuration = SignedDuration::from_mins(2);
 
 /// Outcomes of slots of the absence are written at most this long before the first heartbeat after it.

@@ -5,7 +5,7 @@
 //!   running ─┬ Failed, TimedOut, Panicked ─┬ tries left ► pending, after the backoff or what the handler asked for
 //!            │                             └ none left ─► failed
 //!            ├ Lost ──┬ onLost: retry, tries left ─────► pending, after the backoff
-//!            │        └ else ──────────────────────────► failed (nobody knows how far it came)
+//!            │        └ else ──────────────────────────► failed (how far it came is unknown)
 //!            ├ ShutDown ┬ onLost: retry ───────────────► pending, at once; uses up no attempt, 20 times at the most
 //!            │          └ else ────────────────────────► like Failed
 //!            └ Canceled ───────────────────────────────► canceled

@@ -30,7 +30,7 @@ const MAX_LEFT_OUT: usize = 10_000;
 const MAX_READ_REQUESTS: u32 = 100;
 /// The wait between two looks, however often the store wakes.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
-/// How often to look where nothing tells of requests.
+/// How often to look for requests where no notification arrives.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often to look where notifications do.
 const IDLE_INTERVAL: Duration = Duration::from_mins(1);

@@ -1,7 +1,7 @@
 //! Access control: tokens, roles, and a limit on guessing.
 //!
 //! A token is `evb_` and 256 random bits. Only its SHA-256 is kept, and it is found by that: what an attacker can vary is
-//! the hash of a guess, whose likeness to a stored one tells nothing about the token. Tokens that are configured are
+//! the hash of a guess, whose likeness to a stored one reveals nothing about the token. Tokens that are configured are
 //! compared in constant time.
 
 use std::net::IpAddr;

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 const TTL_FACTOR: u32 = 20;
 /// How long an answer is used again at most.
 const MAX_TTL: Duration = Duration::from_mins(1);
-/// How long nobody tries again after a failure.
+/// The pause after a failure.
 const FAILURE_TTL: Duration = Duration::from_secs(5);
 
 /// A window of statistics.

@@ -1,6 +1,6 @@
 //! Compression of pages and files.
 //!
-//! A page holds a secret, the CSRF token of its forms, and may repeat words of its address. Somebody who can make a browser
+//! A page holds a secret, the CSRF token of its forms, and may repeat words of its address. An attacker who can make a browser
 //! ask for addresses of their choice, and who can see how long the compressed answers are, could guess the secret bit by bit
 //! (BREACH). So the token is masked differently on each page, and a page is compressed only if this site asked for it: a script of
 //! ours, whose header no other site can send, or a browser that says so. Files are the same for everybody and have no secrets. Event streams are never compressed.

@@ -163,7 +163,7 @@ impl Session {
     }
 
     /// Returns a token that every form of this session sends back. It is another one each time, so that the length of a
-    /// compressed page tells nothing about it: a random pad, and what belongs to the session under that pad.
+    /// compressed page reveals nothing about it: a random pad, and what belongs to the session under that pad.
     pub(crate) fn csrf_token(&self) -> String {
         // Some bits of a random UUID are fixed; those of a hash of two are not.
         let random = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(uuid::Uuid::into_bytes).concat();

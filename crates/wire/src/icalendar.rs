@@ -25,7 +25,7 @@ pub struct Feed {
 pub struct FeedEvent {
     /// The time of the event.
     pub at: Timestamp,
-    /// The part of its id that tells it from others at the same time. The id stays the same from one reading to the next.
+    /// The part of its id that distinguishes it from others at the same time. The id stays the same from one reading to the next.
     pub key: String,
     /// One line.
     pub title: String,
@@ -71,7 +71,7 @@ impl Feed {
                 line("CATEGORIES", &words.join(","));
             }
             line("STATUS", if event.is_canceled { "CANCELLED" } else { "CONFIRMED" });
-            // Nobody is busy because a job runs.
+            // A run does not make a person busy.
             line("TRANSP", "TRANSPARENT");
             line("END", "VEVENT");
         }

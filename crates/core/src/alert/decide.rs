@@ -149,7 +149,7 @@ fn refresh(problem: &mut Problem, finding: &Finding) {
     problem.run = finding.run.or(problem.run);
 }
 
-/// Tells the rules that do not know of an open problem, and reminds the others when it is time.
+/// Reports an open problem for the rules that have not reported it, and reminds for the others when it is time.
 pub(super) fn notify_rules<'a>(
     problem: &mut Problem,
     rules: impl Iterator<Item = &'a Rule>,
@@ -179,7 +179,7 @@ pub(super) fn notify_rules<'a>(
     }
 }
 
-/// Ends a problem, and tells the rules that know of it and want to know.
+/// Closes a problem, and reports that for the rules that reported it and ask for it.
 pub(super) fn close(problem: &mut Problem, because: String, rules: &[Rule], now: Timestamp, decision: &mut Decision) {
     // A clock that was set back ends nothing before it began.
     problem.closed_at = Some(now.max(problem.opened_at));

@@ -58,7 +58,7 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Whether it waited for so long that nobody wants to hear it any more: its channel was away, for example.
+    /// Whether it waited for so long that it is of no use any more: its channel was away, for example.
     pub fn is_too_old(&self, now: Timestamp) -> bool {
         now > later(self.new.available_at, MAX_DELIVERY_AGE)
     }
@@ -101,7 +101,7 @@ pub enum DeliveryEnd {
 }
 
 impl DeliveryEnd {
-    /// Returns the end of an attempt that failed at `now`. A test is tried once: somebody waits for its answer.
+    /// Returns the end of an attempt that failed at `now`. A test is tried once: an operator waits for its result.
     pub fn failed(delivery: &Delivery, error: String, now: Timestamp) -> DeliveryEnd {
         let next = next_attempt_at(delivery.attempt, delivery.new.available_at, now);
         match next.filter(|_| delivery.new.change != Change::Test) {

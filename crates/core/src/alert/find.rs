@@ -33,7 +33,7 @@ pub struct JobFacts {
     pub runs_since_skip: u32,
     /// The slot that waits longest for its start. Only asked for jobs with a rule about [`Kind::LateStart`].
     pub waiting: Option<WaitingFact>,
-    /// A slot that started late while nobody looked.
+    /// A slot that started late between two evaluations.
     pub started_late: Option<LateStartFact>,
     /// The run that is at work longest. Only asked for jobs with a rule about [`Kind::TooLong`].
     pub running: Option<RunningFact>,

@@ -41,7 +41,7 @@ pub struct WaitingFact {
     pub due_at: Timestamp,
 }
 
-/// A slot that started late while nobody looked.
+/// A slot that started late between two evaluations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LateStartFact {
     /// Its run.
@@ -91,7 +91,7 @@ impl JobFacts {
         (deadline <= now).then(|| Finding { mark_at: waiting.due_at, run: waiting.run, ..simple(deadline, reason) })
     }
 
-    /// A slot that started late, and that nobody saw waiting.
+    /// A slot that started late, and that no evaluation saw waiting.
     pub(super) fn was_late(&self, rule: &Rule) -> Option<Finding> {
         let late = self.started_late.as_ref()?;
         let deadline = later(late.due_at, rule.starts_within?);

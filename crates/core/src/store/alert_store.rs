@@ -33,7 +33,7 @@ verbs! {
         /// Adds a message to the outbox that belongs to no problem: a test of a channel.
         async fn insert_delivery(&self, delivery: &NewDelivery, audit: &AuditEntry) -> StoreResult<()>;
 
-        /// Takes pending messages for these channels that are due at `now` and that nobody else is sending: their attempt
+        /// Takes pending messages for these channels that are due at `now` and that no other instance is sending: their attempt
         /// grows, and no one else takes them until `lease_until`. Oldest first, at most `limit`. A message waits while an
         /// earlier one about the same problem is pending for the same channel.
         async fn claim_deliveries(
@@ -49,7 +49,7 @@ verbs! {
         async fn end_delivery(&self, delivery: Uuid, attempt: u32, end: &DeliveryEnd, now: Timestamp) -> StoreResult<bool>;
 
         /// Gives up pending messages for channels that no instance has any more, and returns how many. `channels` are those that
-        /// are known. Of another one nobody takes messages if all that are pending have been due since before `stale_since`,
+        /// are known. No instance takes the messages of another one if all that are pending have been due since before `stale_since`,
         /// and none is being sent at `now`: an instance that knows it would have tried.
         async fn abandon_deliveries(
             &self,

@@ -377,7 +377,7 @@ impl Context {
     }
 }
 
-/// A number that tells keys of the same millisecond apart.
+/// A number that distinguishes keys of the same millisecond.
 pub(super) fn number() -> u64 {
     random().iter().take(5).fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }

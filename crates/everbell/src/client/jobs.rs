@@ -108,7 +108,7 @@ impl Jobs {
     }
 
     /// Like [`Jobs::create`], but the job begins paused for this reason, from 3 to 500 characters: no slot fires before
-    /// somebody resumes it.
+    /// an operator resumes it.
     pub async fn create_paused(&self, schedule: Schedule, reason: &str) -> StoreResult<JobRow> {
         self.create_in_state(&schedule, Some(reason)).await
     }

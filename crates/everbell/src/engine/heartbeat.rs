@@ -23,7 +23,7 @@ use crate::events::{Event, Round};
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The heartbeats after which this instance compares the runs that it holds with those that the store knows, whatever it
-/// heard. Everything that makes a difference is noticed at once by other signs; this is for signs that nobody thought of.
+/// heard. Everything that makes a difference is noticed at once by other signs; this is for unforeseen signs.
 const COMPARE_EVERY_BEATS: u32 = 12;
 
 #[derive(Debug)]

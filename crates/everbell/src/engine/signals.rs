@@ -72,7 +72,7 @@ impl Signals {
         self.claim.notify_one();
     }
 
-    /// Whether a retry may start by now that nobody has looked for.
+    /// Whether a retry may start by now that the claimer has not looked for.
     pub(crate) fn has_due_retry(&self, now: Timestamp) -> bool {
         let retries = self.retries.lock().unwrap_or_else(PoisonError::into_inner);
         retries.first().is_some_and(|first| *first <= now)
@@ -112,7 +112,7 @@ impl Shared {
         }
     }
 
-    /// Wakes the loops whenever the targets of this instance are replaced, forever. The heartbeat tells the others.
+    /// Wakes the loops whenever the targets of this instance are replaced, forever. The heartbeat informs the other instances.
     pub(super) async fn follow_targets(&self) {
         let mut replaced = self.targets.watch();
         while replaced.changed().await.is_ok() {

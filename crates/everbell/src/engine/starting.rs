@@ -1,4 +1,4 @@
-//! [`Starting`]: instances of this program that nobody can see in the store yet.
+//! [`Starting`]: instances of this program that are not in the store yet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -16,8 +16,8 @@
 //! | yes, and not as synced last | other content | the next version, an operator's pause goes on |
 //! | yes | the same content, declared by no program by name | this program takes it over |
 //! | yes | paused because it was not declared any more | resumed |
-//! | yes | owned by somebody else | a conflict, or the next version if it may be adopted |
-//! | yes, as synced last | retired | stays retired: somebody wanted that, or it fired once and is done |
+//! | yes | owned by another program | a conflict, or the next version if it may be adopted |
+//! | yes, as synced last | retired | stays retired: an operator wanted that, or it fired once and is done |
 //! | yes, and not as synced last | retired | the next version: a changed declaration is a new wish |
 //! | yes | retired because it was not declared any more | the next version |
 //! | yes, once, in the past | nothing | nothing: an edit never fires retroactively |

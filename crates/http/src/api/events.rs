@@ -113,7 +113,7 @@ pub async fn follow(request: ApiRequest, named: bool) -> Result<ApiResponse, Pro
     Ok(ApiResponse { status: StatusCode::OK, headers: Vec::new(), body: ResponseBody::Events(body) })
 }
 
-/// Tells the client that events were lost and that it has to reload.
+/// Notifies the client that events were lost and that it has to reload.
 const RESET: &str = "event: reset\ndata: {}\n\n";
 
 /// An open stream.

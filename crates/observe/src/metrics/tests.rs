@@ -118,7 +118,7 @@ async fn without_the_database_what_was_counted_is_still_there() {
     let away = page(&metrics, &test).await;
     assert_eq!(away.value("everbell_database_up"), Some(0.0));
     assert_eq!(away.value("everbell_runs_total{target=nothing,status=succeeded,trigger=scheduled}"), Some(1.0));
-    assert!(away.samples_of("everbell_jobs").is_empty(), "what is not known is not told");
+    assert!(away.samples_of("everbell_jobs").is_empty(), "no sample for what is unknown");
     assert_eq!(page(&metrics, &test).await.value("everbell_database_up"), Some(0.0), "asked once a second");
     test.advance_by(Duration::from_secs(1)).await;
     assert_eq!(page(&metrics, &test).await.value("everbell_database_up"), Some(1.0));

@@ -1,4 +1,4 @@
-//! `everbell --help`: the commands in groups, because nobody reads a list of thirty.
+//! `everbell --help`: the commands in groups, because a list of thirty is too long to read.
 
 use clap::Subcommand;
 

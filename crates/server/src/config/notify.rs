@@ -209,7 +209,7 @@ fn quiet(form: &mut Form<'_>) -> Option<QuietHours> {
     read.map_err(|invalid| form.fault("quiet", "invalid", invalid.reason)).ok()
 }
 
-/// A time and its zone. Without a zone nobody can say what is meant.
+/// A time and its zone. Without a zone it is ambiguous.
 fn split_zone<'t>(field: &'static str, text: &'t str, example: &str) -> Result<(&'t str, &'t str), Invalid> {
     text.trim().rsplit_once(' ').map(|(time, zone)| (time.trim(), zone)).ok_or_else(|| unlike(field, text, example))
 }

@@ -61,7 +61,7 @@ pub(super) struct Look {
     pub(super) now: Timestamp,
     /// The beginning of what is news.
     pub(super) since: Timestamp,
-    /// Whether nobody looked for some time before.
+    /// Whether no instance evaluated for some time before.
     pub(super) was_away: bool,
 }
 
@@ -250,7 +250,7 @@ fn log_changes(problems: &[Problem], now: Timestamp) {
     }
 }
 
-/// From when on failures and gaps are news. Before the first look there is none: what happened then nobody asked about.
+/// From when on failures and gaps are news. Before the first evaluation nothing is news.
 fn news_since(alerts: &Alerts, now: Timestamp) -> Timestamp {
     match alerts.looked_at {
         Some(at) => earlier(at.min(now), OVERLAP).max(earlier(now, MAX_LOOK_BACK)),

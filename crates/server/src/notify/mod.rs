@@ -48,7 +48,7 @@ pub(crate) struct Notifications {
     channels: Arc<Channels>,
     rules: Vec<Rule>,
     links: message::Links,
-    /// Whether this process schedules. Of others nobody knows which channels there are.
+    /// Whether this process schedules. The channels of other processes are unknown.
     schedules: bool,
 }
 

@@ -144,6 +144,12 @@ fn retired_words_stay_retired() {
 }
 
 #[test]
+fn comments_and_texts_are_in_plain_english() {
+    let sources = with_extension("rs").filter(|file| file.path.starts_with("crates/") && file.path.contains("/src/"));
+    assert_tidy(&sources.flat_map(|file| words::in_prose(&file.path, &file.text)).collect::<Vec<_>>());
+}
+
+#[test]
 fn nothing_is_left_unfinished() {
     assert_tidy(&with_extension("rs").flat_map(|file| leftovers::check(&file.path, &file.text)).collect::<Vec<_>>());
 }

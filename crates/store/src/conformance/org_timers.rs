@@ -375,6 +375,6 @@ pub async fn a_job_knows_the_first_fire_of_all_orgs(fresh: Fresh) {
     assert_eq!(first, Some((at("2026-11-16T00:00:00Z"), org_id("tokyo"))));
     assert_eq!(world.keys(&by_next).await, ["late", "brief", "early"]);
     world.pause("brief", at("10:10")).await;
-    assert_eq!(world.get("brief").await.next_for_org, None, "a paused job fires for nobody");
+    assert_eq!(world.get("brief").await.next_for_org, None, "a paused job fires for no org");
     assert_eq!(world.keys(&by_next).await.last().map(String::as_str), Some("brief"));
 }

@@ -15,7 +15,7 @@ async fn assert_wakes<T>(world: &World, what: &str, action: impl Future<Output =
     let woken = async { tokio::time::timeout(WAKE_TIMEOUT, world.store.woken()).await };
     // In this order: the waiting has begun when the action does.
     let (woken, _) = tokio::join!(biased; woken, action);
-    assert!(woken.is_ok(), "{what} woke nobody");
+    assert!(woken.is_ok(), "{what} woke no loop");
 }
 
 pub async fn a_new_job_wakes(fresh: Fresh) {

@@ -1,4 +1,4 @@
-//! Deleting jobs: one that somebody asks for, with everything about it, and one-time jobs that are over.
+//! Deleting jobs: one on request, with everything about it, and one-time jobs that are over.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

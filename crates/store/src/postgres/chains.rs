@@ -41,7 +41,7 @@ impl PostgresStore {
             }
             let query = sqlx::query_as(include_str!("sql/lock_followers.sql")).bind(jobs.clone());
             let timers: Vec<TimerColumns> = on(what, query.fetch_all_on(&mut *conn)).await?;
-            // Somebody who held a lock may have put the next version in the place of a job.
+            // Another session that held a lock may have put the next version in the place of a job.
             found = followers_of(&mut *conn, what, &runs).await?;
             if found.jobs().iter().all(|job| jobs.binary_search(job).is_ok()) {
                 return Ok((timers, found));

@@ -29,7 +29,7 @@ use crate::url::PostgresAddress;
 const SETTINGS: &str = "set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; \
                         set local lock_timeout = '10s'; set local jit = off";
 
-/// While rows of the other database are read or written, this one may hear nothing for long; keepalives tell whether the
+/// While rows of the other database are read or written, this one may hear nothing for long; keepalives show whether the
 /// other end is there. Not every server has the setting.
 const LONG_COPY_SETTINGS: &str = "select set_config('tcp_user_timeout', '0', true) \
                         where exists (select from pg_settings where name = 'tcp_user_timeout')";

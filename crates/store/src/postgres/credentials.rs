@@ -21,7 +21,7 @@ impl PostgresStore {
     ///
     /// Nothing changes unless a connection with them succeeds and may read the tables. Connections that are in use finish
     /// their transaction and are then closed; the one that listens stays until it is lost. A store in a pool of the
-    /// application is refused: [`PgPool::set_connect_options`](super::PgPool::set_connect_options) tells that pool, and
+    /// application is refused: [`PgPool::set_connect_options`](super::PgPool::set_connect_options) updates that pool, and
     /// everbell follows.
     ///
     /// A password that comes from `PGPASSFILE` needs no call: the file is read for each connection.

@@ -55,7 +55,7 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     StoreError::Unavailable { what, reason, maybe_done: false, source }
 }
 
-/// Advice about a missing table or column: another release has migrated the database, or nobody has.
+/// Advice about a missing table or column: another release has migrated the database, or none has.
 const OTHER_SCHEMA: &str = "; the database belongs to another release, or its tables were moved or removed: stop all \
                             instances, start the newest release, or restore a backup";
 

@@ -56,7 +56,7 @@ impl Listener {
     }
 
     /// Whether it is connected, and has heard what another connection said: a pooler may accept `LISTEN` for a connection
-    /// that it then gives to somebody else. The first to ask makes it find out.
+    /// that it then gives to another client. The first to ask makes it find out.
     pub(super) fn hears(&self) -> bool {
         let hears = self.state.hears.load(Ordering::Relaxed);
         if !hears {

@@ -1,4 +1,4 @@
-//! Commits of transactions that are not ours: SQLite tells nobody about them, so the loops are woken when their audit
+//! Commits of transactions that are not ours: SQLite reports them to no other connection, so the loops are woken when their audit
 //! entries can be read.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! An SQLite database as the source or the target of a copy: one connection that has the file to itself.
 //!
-//! In the exclusive locking mode of SQLite nobody else can open the file, and it is refused while another process, such as
+//! In the exclusive locking mode of SQLite no other process can open the file, and it is refused while another process, such as
 //! a server, has it open. A target is written in one transaction with a rollback journal instead of the write-ahead log:
 //! in an empty database there is next to nothing to roll back, while the log would hold the whole copy once more.
 

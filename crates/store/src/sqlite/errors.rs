@@ -110,7 +110,7 @@ pub(super) fn needs_an_operator(error: &sqlx::Error) -> bool {
     primary(error).is_some_and(|code| LASTING.contains(&code))
 }
 
-/// Whether a table or a column is missing. SQLite has one code for all errors of a statement, so the message tells.
+/// Whether a table or a column is missing. SQLite has one code for all errors of a statement, so the message decides.
 fn is_schema(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::ColumnNotFound(_) | sqlx::Error::ColumnIndexOutOfBounds { .. } => true,

@@ -31,12 +31,12 @@ struct ImportPage {
     zone_fault: Option<String>,
     /// `auto`, `yes` or `no`: whether a user precedes each command.
     system: String,
-    /// Why the crontab is read as one with users, if nobody said so.
+    /// Why the crontab is read as one with users, if that was detected.
     detected: Option<&'static str>,
     target: String,
     /// Why no job can have this target.
     target_fault: Option<String>,
-    /// Whether somebody says that another target than `shell` runs commands.
+    /// Whether the person confirms that another target than `shell` runs commands.
     reads_command: bool,
     /// The value of the label of the jobs.
     file: String,

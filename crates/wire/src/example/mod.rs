@@ -1,6 +1,6 @@
 //! Examples of documents, for the API reference.
 //!
-//! They tell one story: the job `daily-report` sends a report on weekdays at 08:00 in Berlin, `briefing` fires for each org,
+//! They belong together: the job `daily-report` sends a report on weekdays at 08:00 in Berlin, `briefing` fires for each org,
 //! and it is the morning of Monday, March 15, 2027.
 
 mod calendars;

@@ -50,11 +50,11 @@ pub(crate) const ALL: &[Experiment] = &[
     on(POSTGRES, "early", "an instance starts while the database is slow", clocks::early),
     on(SQLITE, "host_clock_ahead", "one start with a clock that is 400 days ahead", clocks::host_ahead),
     on(SQLITE, "host_clock_back", "the clock goes back by an hour under a running server", clocks::host_back),
-    on(POSTGRES, "row_lock", "somebody else locks a timer: run now must be answered", locks::row_lock),
+    on(POSTGRES, "row_lock", "another session locks a timer: run now must be answered", locks::row_lock),
     on(
         POSTGRES,
         "table_lock",
-        "somebody else locks the table of timers: creating a job must be answered",
+        "another session locks the table of timers: creating a job must be answered",
         locks::table_lock,
     ),
     on(POSTGRES, "stop_in_outage", "SIGTERM while the database is silent", locks::stop_in_outage),

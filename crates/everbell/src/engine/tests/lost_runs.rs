@@ -11,7 +11,7 @@ use crate::events::Event;
 use crate::targets::TargetOptions;
 
 /// The job `long` at work since 01:00 on the lab's own instance. Its handler prints its attempt and stops when it is
-/// told to.
+/// asked to.
 async fn at_work(policies: impl FnOnce(&mut PolicyValues)) -> Lab {
     let mut lab = Lab::with_targets(|targets, _| {
         let talk = |run: crate::Run| async move {

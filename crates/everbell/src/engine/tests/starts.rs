@@ -24,7 +24,7 @@ async fn lab_that_has_looked(jobs: &[&str], target: &str) -> Lab {
     lab
 }
 
-/// Puts an engine with so many places into the lab.
+/// Puts an engine with this many places into the lab.
 fn with_places(lab: &mut Lab, places: u32) {
     let Shared { targets, events, .. } = &*lab.engine.shared;
     let (store, clock) = (Arc::clone(&lab.store) as _, Arc::clone(&lab.clock) as _);

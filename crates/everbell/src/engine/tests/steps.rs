@@ -121,7 +121,7 @@ async fn a_pause_that_is_over_ends_by_itself() {
     assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_secs(20)), "it knows when");
     lab.change("hourly", |view| change::pause(view, pause(at("00:10"), at("02:30")))).await.unwrap();
     lab.set("00:10:20");
-    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_mins(1)), "paused anew");
+    assert_eq!(lab.engine.resumer.step().await.unwrap(), Wait::For(Duration::from_mins(1)), "paused again");
     lab.set("02:30");
     lab.engine.resumer.step().await.unwrap();
     lab.turn().await;
@@ -138,7 +138,11 @@ async fn only_targets_that_are_served_are_planned() {
     lab.create(job("foreign", "0 * * * *", "elsewhere")).await;
     lab.turn_at("01:00").await;
     assert_eq!(lab.runs("foreign").await, [""; 0]);
-    assert_eq!(lab.job("foreign").await.timer.unwrap().next_run_at, Some(at("01:00")), "due, for whoever serves it");
+    assert_eq!(
+        lab.job("foreign").await.timer.unwrap().next_run_at,
+        Some(at("01:00")),
+        "due, for any instance that serves it"
+    );
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ fn good_settings_have_no_problem() {
         pass_env: vec!["EDITOR".to_owned()],
         ..CommandSettings::new(vec!["does-not-exist".to_owned(), String::new()])
     };
-    assert_eq!(problems(Kind::Command(command)), [""; 0], "told when a run begins");
+    assert_eq!(problems(Kind::Command(command)), [""; 0], "reported when a run begins");
 }
 
 #[test]

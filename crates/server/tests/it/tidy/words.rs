@@ -72,6 +72,16 @@ const RETIRED: [(&str, &str); 62] = [
 /// Doc comments that begin with one of these words do not name their subject.
 const OPENINGS: [&str; 6] = ["Nobody", "So", "Somebody", "What", "Which", "Whoever"];
 
+/// Words and phrases that comments and texts of `src` do not use, each with a replacement.
+const DIALECT: [(&str, &str); 6] = [
+    ("anew", "again"),
+    ("became of", "the outcome of"),
+    ("becomes of", "the outcome of"),
+    ("so many", "this many"),
+    ("told", "reported, notified"),
+    ("whoever", "anyone who, the caller"),
+];
+
 /// The names that a file defines: types, functions, constants and modules, each with its line.
 fn defined(source: &str) -> Vec<(&str, usize)> {
     let tokens = lex(source);
@@ -127,6 +137,46 @@ pub(super) fn in_single_words(path: &str, source: &str) -> Vec<String> {
         .filter(|&at| doc(at + 1).is_none() && at.checked_sub(1).and_then(doc).is_none())
         .map(|at| format!("{path}:{}: a doc comment of one word: say what the item is", at + 1))
         .collect()
+}
+
+/// Complains about dialect in comments and texts of a file.
+pub(super) fn in_prose(path: &str, source: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (number, line) in source.lines().enumerate() {
+        let lower = line.to_ascii_lowercase();
+        for (word, instead) in DIALECT {
+            let is_used = lower.match_indices(word).any(|(at, _)| {
+                let (before, after) = (&lower[..at], &lower[at + word.len()..]);
+                let is_part = |c: char| c.is_alphanumeric() || "_{}.".contains(c);
+                let is_whole =
+                    !before.ends_with(is_part) && !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+                // Behind a sign of a comment, or inside of quotes.
+                let is_prose = before.contains("//") || before.matches('"').count() % 2 == 1;
+                is_whole && is_prose
+            });
+            if is_used {
+                complaints.push(format!("{path}:{}: `{word}` is dialect: say `{instead}`", number + 1));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn dialect_is_found_in_comments_and_texts() {
+    for (word, _) in DIALECT {
+        for source in
+            [format!("/// Is {word} it.\nfn a() {{}}"), format!("let a = \"{word}, b\";"), format!("// {word}")]
+        {
+            let said = in_prose("a.rs", &source);
+            assert_eq!(said.len(), 1, "{source}: {said:?}");
+            assert!(said[0].starts_with("a.rs:1: `"), "{said:?}");
+        }
+    }
+    for source in ["let told = 1;", "x.told, \"{told}\"", "// untold, told_apart", "told: Vec::new(), // a"] {
+        let source = format!("fn a() {{ {source} }}");
+        assert_eq!(in_prose("a.rs", &source), Vec::<String>::new(), "{source}");
+    }
 }
 
 #[test]

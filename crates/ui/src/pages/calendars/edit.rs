@@ -184,7 +184,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let path = [("name", name.as_str())];
     let call = InternalCall::new(Method::PUT, "/calendars/{name}", &path);
     let call = if previews { call.with_query(&serde_json::json!({ "dryRun": true }))? } else { call };
-    // A new one must not replace one that somebody else has created meanwhile.
+    // A new one must not replace one that another person has created meanwhile.
     let revision = if is_new { Some(0) } else { request.revision() };
     let call = InternalCall { revision, once: request.sent("once"), ..call };
     match request.ask::<wire::CalendarWritten>(call, &Body::sent(&request)).await {

@@ -72,7 +72,7 @@ pub(super) fn untold<'a>(open: &'a [alert::Problem], causes: &[Cause], errored: 
     open.iter().filter(|problem| !is_told(problem)).collect()
 }
 
-/// The failures of the day that no problem tells. Not all of them are over: one-time jobs have no next run, and another org
+/// The failures of the day that no problem covers. Not all of them are over: one-time jobs have no next run, and another org
 /// may have succeeded.
 pub(super) fn others(failures: Vec<FailureGroup>, causes: &[Cause]) -> Vec<FailureGroup> {
     let is_open =
@@ -94,7 +94,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// Whether there is nothing to worry about, `None` if nobody knows.
+    /// Whether there is nothing to worry about, `None` if that is unknown.
     pub(super) fn is_good(&self) -> Option<bool> {
         match self.problems {
             0 => self.jobs.filter(|_| !self.more).map(|_| true),

@@ -30,7 +30,7 @@ pub(super) fn stuck_line(read: &OverviewData, stuck: Option<&Stuck>) -> Option<P
     Some(ProblemLine::new(("bad", "Not firing"), name.to_owned(), href.to_owned(), stuck.text.clone()))
 }
 
-/// The open problems of rules that no other line tells.
+/// The open problems of rules that no other line shows.
 pub(super) fn open_lines(read: &OverviewData, causes: &[Cause], clock: &Clock) -> Vec<ProblemLine> {
     let open = read.history.as_ref().map_or(&[][..], |own| &own.open);
     untold(open, causes, &read.errored).into_iter().map(|problem| open_line(problem, clock)).collect()

@@ -58,7 +58,7 @@ struct Overview {
     day: Option<Day>,
     /// Those that are shown, and those that are folded.
     problems: [Vec<ProblemLine>; 2],
-    /// Failures of the day that no problem tells.
+    /// Failures of the day that no problem covers.
     others: Vec<ProblemLine>,
     coming: Vec<Coming>,
     running: Vec<Running>,

@@ -50,7 +50,7 @@ pub(super) struct History {
     pub(super) failed: Vec<RunRecord>,
     /// Current jobs with slots that were skipped because a run was still active, and how many, the most first.
     pub(super) too_slow: Vec<(String, usize)>,
-    /// Problems that rules found and nobody muted.
+    /// Problems that rules found and that are not muted.
     pub(super) open: Vec<alert::Problem>,
     /// Whether there are more failures than were read, so that the first of them is not known.
     pub(super) more_failed: bool,

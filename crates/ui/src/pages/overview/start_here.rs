@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
 use everbell_http::problem::Problem;
 
-/// From this many jobs on nobody needs to be shown how to begin.
+/// From this many jobs on the introduction is not shown.
 const ENOUGH_JOBS: u64 = 3;
 /// How much of an output is shown.
 const MAX_OUTPUT_CHARS: usize = 400;
