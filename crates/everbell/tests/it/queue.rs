@@ -228,7 +228,7 @@ async fn a_run_at_work_is_in_the_way_of_a_purge() {
     };
     assert_eq!(stored.store.start_runs(&request).await.unwrap().len(), 1);
     let error = bell.jobs().purge("busy").await.unwrap_err();
-    assert!(error.is_conflict() && error.to_string().contains("at work; wait until they have ended"), "{error}");
+    assert!(error.is_conflict() && error.to_string().contains("running; wait until they have ended"), "{error}");
     let runs = bell.runs().list(&everbell::RunFilter::default(), &page()).await.unwrap();
     assert_eq!(runs.items.len(), 1, "nothing is deleted");
     drop(given::trail(&*stored.store).await);

@@ -38,7 +38,7 @@ fn a_problem_is_seen_muted_and_acknowledged() {
     browser.see("is failing");
     browser.flawless();
     browser.click("Mute problem of nightly-backup");
-    browser.see("Nobody is told or reminded while it is muted");
+    browser.see("Muting stops messages and reminders");
     browser.fill("Reason", "SMTP is down, INC-88");
     browser.click("Mute problem");
     browser.see("muted by token:admin: SMTP is down, INC-88");
