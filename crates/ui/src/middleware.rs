@@ -92,7 +92,7 @@ pub(crate) async fn not_found(ui: &Ui, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let mut request = parse_request(ui, Vec::new(), request.into_parts().0, &id);
     if let Some(user) = &request.user {
-        request.actor = Actor::user(user, request.now);
+        request.actor = Actor::user(user.name(), user.role(), request.now);
     } else if let Some(session) = request.session.clone() {
         // An ended session is treated like no session.
         if let Ok(actor) = resume_session(&request, &session).await {
@@ -239,7 +239,7 @@ async fn authenticate(request: &mut UiRequest, page: &Page) -> Result<(), Proble
     }
     let needed = needed_role(&request.app, page.access);
     if let Some(user) = &request.user {
-        request.actor = Actor::user(user, request.now);
+        request.actor = Actor::user(user.name(), user.role(), request.now);
         request.actor.set_origin(request.address(), &request.id);
         return expect_role(&request.actor, needed);
     }
