@@ -10,9 +10,9 @@ use crate::raw::parsed;
 use crate::words::words;
 
 words!(
-    /// What a caller may do.
+    /// The rights of a caller.
     Role {
-        /// Read.
+        /// Read only.
         Viewer = "viewer",
         /// Read and act: pause, resume, run now, cancel.
         Operator = "operator",

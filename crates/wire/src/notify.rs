@@ -79,7 +79,7 @@ words!(
 pub struct JobProblem {
     /// Its id.
     pub id: String,
-    /// What is wrong.
+    /// The kind of the problem.
     pub kind: JobProblemKind,
     /// The key of the job; empty for `instance_lost`.
     pub job_key: String,

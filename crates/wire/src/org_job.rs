@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::job::Schedule;
+use crate::job_schedule::Schedule;
 use crate::words::words;
 
 words!(

@@ -50,7 +50,6 @@ const CYCLES: &[cycles::Accepted<'_>] = &[
     ("store", &["copy", "in_transaction", "postgres", "sqlite", "upkeep"], 14),
     ("ui", &["assets", "frame", "request"], 4),
     ("wire", &["form", "policies"], 2),
-    ("wire", &["job", "org_job", "run"], 3),
 ];
 
 static TREE: LazyLock<Vec<SourceFile>> = LazyLock::new(|| tree::load(&tree::root()));

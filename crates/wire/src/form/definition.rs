@@ -5,7 +5,7 @@ use everbell_core::{Definition, When};
 use serde_json::{Map, Value, json};
 
 use crate::Policies;
-use crate::job::Schedule;
+use crate::job_schedule::Schedule;
 
 /// The fields of the schedule.
 const TIMING: [&str; 8] =

@@ -87,7 +87,7 @@ async fn created_at_once(request: &UiRequest, subject: &Subject) -> Result<Vec<A
     Ok(grouped(&runs.items, runs.next.is_some(), &requested(&entries.items)))
 }
 
-/// What the audit trail says about a backfill.
+/// The audit entry of a backfill.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RequestedBackfill {
