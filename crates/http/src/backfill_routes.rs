@@ -17,7 +17,7 @@ pub(super) fn backfill_routes() -> Vec<Route> {
     vec![
         route(post.clone(), "/jobs/{jobId}/backfills", Role(Operator), backfills::create).does("createBackfill", "Create runs for past slots that have none").body("BackfillRequest", backfills::CREATE)
             .details("The range may be of any length: the first runs are created at once, the others as earlier ones end. They do not affect scheduled runs.")
-            .returns::<wire::Backfill>(202, "The backfill").returns::<wire::Backfill>(200, "The plan, for a dry run").example(&planned_backfill()).problems(&[NotFound, Conflict, JobRetired]),
+            .returns::<wire::Backfill>(202, "The backfill").returns_example::<wire::Backfill>(200, "The plan, for a dry run", planned_backfill).problems(&[NotFound, Conflict, JobRetired]),
         route(get.clone(), "/jobs/{jobId}/backfills", RunHistory, backfills::list).does("listBackfills", "List the backfills of a job, newest first")
             .returns_items::<wire::BackfillReport>("The backfills and their progress").problems(&[NotFound]),
         route(get, "/jobs/{jobId}/backfills/{backfillId}", RunHistory, backfills::show).does("getBackfill", "Get a backfill")

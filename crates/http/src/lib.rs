@@ -99,7 +99,7 @@ fn job_routes() -> Vec<Route> {
     let (get, post, patch, delete) = (Method::GET, Method::POST, Method::PATCH, Method::DELETE);
     vec![
         route(post.clone(), "/jobs", Role(Admin), jobs::create).does("createJob", "Create a job").own_body("JobCreate", everbell_wire::form::job::NEW_JOB)
-            .returns::<wire::Job>(201, "The new job").example(&created_job()).problems(&[JobKeyExists]),
+            .returns_example::<wire::Job>(201, "The new job", created_job).problems(&[JobKeyExists]),
         route(get.clone(), "/jobs", Role(Viewer), jobs::list).does("listJobs", "List jobs").query(jobs::LIST)
             .details("Retired jobs are listed only if `status` or `jobKey` asks for them.")
             .returns_page::<wire::Job>("A page of jobs"),
@@ -111,10 +111,10 @@ fn job_routes() -> Vec<Route> {
         route(patch, "/jobs/{jobId}", Role(Admin), edits::patch).does("updateJob", "Update a job")
             .details("A merge patch (RFC 7396): an absent member keeps its value, `null` resets it. Creates the next version if anything differs.")
             .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
-            .returns::<wire::Job>(200, "The current version").example(&updated_job()).problems(&[NotFound, Conflict, JobRetired]),
+            .returns_example::<wire::Job>(200, "The current version", updated_job).problems(&[NotFound, Conflict, JobRetired]),
         route(delete, "/jobs/{jobId}", Role(Admin), actions::retire).does("retireJob", "Retire a job").query(actions::RETIRE).revised()
             .details("A retired job never fires again. Its runs and versions are kept.")
-            .returns::<wire::Job>(200, "The retired job").example(&retired_job()).problems(&[NotFound, Conflict, JobRetired]),
+            .returns_example::<wire::Job>(200, "The retired job", retired_job).problems(&[NotFound, Conflict, JobRetired]),
         route(get.clone(), "/jobs/{jobId}/versions", Role(Viewer), jobs::versions).does("listJobVersions", "List the versions of a job, newest first")
             .returns_items::<wire::Job>("The versions").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/diff", Role(Viewer), edits::diff).does("compareJobVersions", "Compare two versions of a job").query(edits::DIFF)
@@ -125,7 +125,7 @@ fn job_routes() -> Vec<Route> {
             .returns::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired]),
         route(Method::POST, "/jobs/{jobId}/restore-declaration", Role(Admin), edits::restore_declaration).does("restoreJobDeclaration", "Go back to the declaration of a job").body("ReasonRequest", org_updates::WHY).revised()
             .details("For a job that is declared in code or in a configuration file and was edited since: creates the next version, with the declared content. A pause stays.")
-            .returns::<wire::Job>(200, "The new version").example(&restored_job()).problems(&[NotFound, Conflict, JobRetired]),
+            .returns_example::<wire::Job>(200, "The new version", restored_job).problems(&[NotFound, Conflict, JobRetired]),
         route(get, "/jobs/{jobId}/orgs", Role(Viewer), org_jobs::of_job).does("listJobOrgs", "List the orgs of a job, and when it fires for each").query(org_jobs::OF_JOB)
             .returns::<wire::JobOrgs>(200, "A page of orgs").problems(&[NotFound]),
     ]
@@ -148,13 +148,13 @@ fn job_action_routes() -> Vec<Route> {
         resume(patch, "resumeJobWithPatch").replaced_by("resumeJob"),
         route(post.clone(), "/jobs/{jobId}/run-now", Role(Operator), actions::run_now).does("runJobNow", "Run a job now").body("RunNowRequest", actions::RUN_NOW).revised()
             .details("The schedule does not change. While another run is active, the `overlap` policy applies unless `force` or `queue` is set.")
-            .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it").example(&skipped_run())
+            .returns::<wire::RunsNow>(202, "The run, or one run for each org").returns_example::<wire::RunNow>(200, "The skipped run, if the server is configured to return it", skipped_run)
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
         route(post.clone(), "/jobs/{jobId}/reschedule", Role(Operator), actions::reschedule).does("rescheduleJob", "Move the next run of a job").body("RescheduleRequest", actions::RESCHEDULE).revised()
             .details("Moves only the next run. The schedule does not change.")
-            .returns::<wire::Job>(200, "The job").example(&rescheduled_job()).problems(&[NotFound, Conflict, JobRetired]),
+            .returns_example::<wire::Job>(200, "The job", rescheduled_job).problems(&[NotFound, Conflict, JobRetired]),
         route(post.clone(), "/jobs/{jobId}/skip-next", Role(Operator), actions::skip_next).does("skipNextRuns", "Skip the next runs of a job").body("SkipNextRequest", actions::SKIP_NEXT).revised()
-            .returns::<wire::Job>(200, "The job").example(&skipped_job()).problems(&[NotFound, Conflict, JobRetired]),
+            .returns_example::<wire::Job>(200, "The job", skipped_job).problems(&[NotFound, Conflict, JobRetired]),
         route(post.clone(), "/jobs/{jobId}/purge", Role(Admin), actions::purge).does("purgeJob", "Delete a job with everything about it").body("ReasonRequest", actions::PURGE)
             .details("Deletes all versions, payloads, runs, gaps and org overrides of the job. This cannot be undone. Refused while a run of the job is running; runs that have not started are deleted.")
             .returns::<wire::PurgedJob>(200, "The numbers of deleted rows").problems(&[NotFound, Conflict]),
@@ -201,7 +201,7 @@ fn run_routes() -> Vec<Route> {
             .details("Each run that matches is repeated on its own, the oldest first: one that fails does not stop the others. At most 1,000 runs.")
             .returns::<wire::Reruns>(200, "The result for each run"),
         route(post, "/runs/{runId}/rerun", Role(Operator), runs::rerun).does("rerunRun", "Rerun a run with the same payload").body("ReasonRequest", runs::CANCEL)
-            .returns::<wire::RunNow>(202, "The new run").returns::<wire::RunNow>(200, "The skipped run, if the server is configured to return it").example(&skipped_run())
+            .returns::<wire::RunNow>(202, "The new run").returns_example::<wire::RunNow>(200, "The skipped run, if the server is configured to return it", skipped_run)
             .problems(&[NotFound, Conflict, OverlapSkipped, JobRetired, TooManyPendingRuns]),
     ]
 }
@@ -220,10 +220,10 @@ fn org_routes() -> Vec<Route> {
             .returns::<wire::Org>(200, "The org").problems(&[NotFound]),
         route(put.clone(), "/orgs/{orgId}", Role(Operator), orgs::put).does("putOrg", "Create or update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value.")
-            .returns::<wire::Org>(200, "The org").example(&written_org()).returns::<wire::Org>(201, "The new org").example(&written_org()).problems(&[NotFound, Conflict]),
+            .returns_example::<wire::Org>(200, "The org", written_org).returns_example::<wire::Org>(201, "The new org", written_org).problems(&[NotFound, Conflict]),
         route(patch, "/orgs/{orgId}", Role(Operator), orgs::patch).does("updateOrg", "Update an org").body("OrgInput", orgs::ORG).revised()
             .details("An absent member keeps its value, `null` resets it.")
-            .returns::<wire::Org>(200, "The org").example(&written_org()).problems(&[NotFound, Conflict]),
+            .returns_example::<wire::Org>(200, "The org", written_org).problems(&[NotFound, Conflict]),
         route(delete.clone(), "/orgs/{orgId}", Role(Operator), orgs::delete).does("deleteOrg", "Delete an org").query(orgs::DELETE).revised()
             .details("Jobs no longer fire for the org. Its runs are kept.")
             .returns_nothing(204, "The org is deleted").problems(&[NotFound, Conflict]),
@@ -233,7 +233,7 @@ fn org_routes() -> Vec<Route> {
             .returns::<wire::OrgOverride>(200, "The override and its effect").problems(&[NotFound]),
         route(put, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::put).does("putOrgOverride", "Set an org's override of a job").body("OverridePut", org_jobs::OVERRIDE)
             .details("Changes the local time at which the job fires for the org, or turns the job off for it.")
-            .returns::<wire::OrgOverride>(200, "The override and its effect").example(&written_override()).problems(&[NotFound]),
+            .returns_example::<wire::OrgOverride>(200, "The override and its effect", written_override).problems(&[NotFound]),
         route(delete, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::delete).does("deleteOrgOverride", "Remove an org's override of a job").query(org_jobs::CLEAR)
             .returns_nothing(204, "The override is removed").problems(&[NotFound]),
         route(get, "/orgs/{orgId}/what-if", Role(Viewer), org_jobs::what_if).does("previewOrgMove", "Preview a move of an org to another time zone").query(org_jobs::WHAT_IF)
@@ -257,7 +257,7 @@ fn other_routes() -> Vec<Route> {
         route(get.clone(), "/targets", Role(Viewer), targets::list).does("listTargets", "List targets and the instances that serve them")
             .returns::<wire::Targets>(200, "The targets"),
         route(post.clone(), "/targets/{target}/try", Role(Operator), targets::try_once).does("tryTarget", "Run a target once, without a job").body("TryTargetRequest", targets::TRY)
-            .returns::<wire::RunNow>(202, "The run").example(&tried_target()).problems(&[NotFound]),
+            .returns_example::<wire::RunNow>(202, "The run", tried_target).problems(&[NotFound]),
         route(get.clone(), "/instances", Role(Viewer), instances::list).does("listInstances", "List instances, oldest first")
             .returns_items::<wire::Instance>("The instances"),
         route(post.clone(), "/instances/{instanceId}/drain", Role(Admin), instances::drain).does("drainInstance", "Drain an instance")
@@ -309,7 +309,7 @@ pub fn root_routes(options: &ApiOptions) -> Vec<Route> {
             .details("Available from this machine, or with the metrics token.")
             .returns_text(200, "The metrics", "text/plain", "everbell_jobs_errored 0\n"),
         route(get.clone(), "/openapi.json", Open, probes::openapi).does("getOpenApi", "Get this document")
-            .returns_object(200, "The OpenAPI 3.1 document", json!({ "openapi": "3.1.0" })),
+            .returns_object(200, "The OpenAPI 3.1 document", || json!({ "openapi": "3.1.0" })),
         route(get.clone(), "/docs/api", Open, probes::docs).does("getApiReference", "Get the API reference as a page")
             .returns_text(200, "The page", "text/html", "<!doctype html>").problems(&[NotFound]),
         route(get.clone(), "/docs/style.css", Open, probes::style).does("getApiReferenceStyle", "Get the style sheet of the API reference")

@@ -24,9 +24,9 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
     let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
     let routes: Vec<_> = below.chain(root_routes(options).into_iter().chain(compat).map(|route| ("", route))).collect();
     for (mount, route) in &routes {
-        for DocumentedResponse { parts, .. } in &route.responses {
+        for DocumentedResponse { parts, .. } in route.documented_responses() {
             for (name, part) in parts {
-                schemas.insert(component(name), tidy(part.clone()));
+                schemas.insert(component(&name), tidy(part));
             }
         }
         if let Some(fields) = route.body {
@@ -302,11 +302,10 @@ fn header(name: &str, about: &str, pattern: &str) -> Value {
 
 fn responses(route: &Route) -> Value {
     let mut responses = Map::new();
-    for DocumentedResponse { status, about, media, schema, example, .. } in &route.responses {
+    for DocumentedResponse { status, about, media, schema, example, .. } in route.documented_responses() {
         let mut response = json!({ "description": about });
         if !schema.is_null() {
-            response["content"] = json!({ (*media): { "schema": tidy(schema.clone()) } });
-            response["content"][*media]["example"] = example.clone();
+            response["content"] = json!({ (media): { "schema": tidy(schema), "example": example } });
         }
         responses.insert(status.to_string(), response);
     }

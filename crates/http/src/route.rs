@@ -79,12 +79,14 @@ pub struct Route {
     /// Whether responses are stored for idempotency.
     pub remembered: bool,
     pub(crate) handler: Handler,
-    pub(crate) responses: Vec<DocumentedResponse>,
+    responses: Vec<Description>,
     pub(crate) problems: Vec<Kind>,
 }
 
+/// Describes a response when the documentation is made: every process has the routes, and few are asked for their schemas.
+type Description = Arc<dyn Fn() -> DocumentedResponse + Send + Sync>;
+
 /// A response in the documentation.
-#[derive(Clone)]
 pub struct DocumentedResponse {
     /// The HTTP status.
     pub status: u16,
@@ -99,9 +101,9 @@ pub struct DocumentedResponse {
 }
 
 /// A document that an answer can hold.
-pub(crate) trait Document: ToSchema + PartialSchema + Serialize + Example {}
+pub(crate) trait Document: ToSchema + PartialSchema + Serialize + Example + 'static {}
 
-impl<T: ToSchema + PartialSchema + Serialize + Example> Document for T {}
+impl<T: ToSchema + PartialSchema + Serialize + Example + 'static> Document for T {}
 
 /// The schema of an answer.
 enum Shaped {
@@ -182,12 +184,17 @@ impl Route {
 
     /// Answers with a document of this shape.
     pub(crate) fn returns<T: Document>(self, status: u16, about: &'static str) -> Route {
-        self.returns_with::<T>(status, about, &T::example(), |_, schema| Shaped::Inline(schema))
+        self.returns_example::<T>(status, about, T::example)
+    }
+
+    /// Answers with a document of this shape, in the state of this example.
+    pub(crate) fn returns_example<T: Document>(self, status: u16, about: &'static str, example: fn() -> T) -> Route {
+        self.returns_with::<T, T>(status, about, example, |_, schema| Shaped::Inline(schema))
     }
 
     /// Answers with a page of documents of this shape.
     pub(crate) fn returns_page<T: Document>(self, about: &'static str) -> Route {
-        self.returns_with::<T>(200, about, &Page::<T>::example(), |name, item| {
+        self.returns_with::<T, _>(200, about, Page::<T>::example, |name, item| {
             let page = json!({
                 "type": "object",
                 "required": ["items", "nextCursor"],
@@ -210,7 +217,7 @@ impl Route {
 
     /// Answers with all documents of this shape.
     pub(crate) fn returns_items<T: Document>(self, about: &'static str) -> Route {
-        self.returns_with::<T>(200, about, &Items::<T>::example(), |name, item| {
+        self.returns_with::<T, _>(200, about, Items::<T>::example, |name, item| {
             let items = json!({ "type": "array", "items": item, "description": "All items." });
             let list = json!({ "type": "object", "required": ["items"], "properties": { "items": items } });
             Shaped::Named(format!("{name}List"), list)
@@ -220,41 +227,34 @@ impl Route {
     /// Answers with a bare list of documents of this shape.
     pub(crate) fn returns_array<T: Document>(self, about: &'static str) -> Route {
         let array = |_: &str, item| Shaped::Inline(json!({ "type": "array", "items": item }));
-        self.returns_with::<T>(200, about, &Vec::<T>::example(), array)
+        self.returns_with::<T, _>(200, about, Vec::<T>::example, array)
     }
 
-    fn returns_with<T: Document>(
-        mut self,
+    fn returns_with<T: Document, E: Serialize + 'static>(
+        self,
         status: u16,
         about: &'static str,
-        example: &impl Serialize,
-        shape: impl Fn(&str, Value) -> Shaped,
+        example: fn() -> E,
+        shape: fn(&str, Value) -> Shaped,
     ) -> Route {
-        let mut parts = Vec::new();
-        T::schemas(&mut parts);
-        let name = T::name().into_owned();
-        parts.push((name.clone(), T::schema()));
-        let plain = |(name, part)| (name, serde_json::to_value(part).unwrap_or_default());
-        let mut parts: Vec<(String, Value)> = parts.into_iter().map(plain).collect();
-        let schema = match shape(&name, schema::reference(&name)) {
-            Shaped::Inline(schema) => schema,
-            Shaped::Named(name, whole) => {
-                let reference = schema::reference(&name);
-                parts.push((name, whole));
-                reference
-            }
-        };
-        let example = serde_json::to_value(example).unwrap_or_default();
-        self.responses.push(DocumentedResponse { status, about, media: "application/json", schema, parts, example });
-        self
-    }
-
-    /// Replaces the example of the last answer.
-    pub(crate) fn example(mut self, example: &impl Serialize) -> Route {
-        if let Some(last) = self.responses.last_mut() {
-            last.example = serde_json::to_value(example).unwrap_or_default();
-        }
-        self
+        self.add_response(move || {
+            let mut parts = Vec::new();
+            T::schemas(&mut parts);
+            let name = T::name().into_owned();
+            parts.push((name.clone(), T::schema()));
+            let plain = |(name, part)| (name, serde_json::to_value(part).unwrap_or_default());
+            let mut parts: Vec<(String, Value)> = parts.into_iter().map(plain).collect();
+            let schema = match shape(&name, schema::reference(&name)) {
+                Shaped::Inline(schema) => schema,
+                Shaped::Named(name, whole) => {
+                    let reference = schema::reference(&name);
+                    parts.push((name, whole));
+                    reference
+                }
+            };
+            let example = serde_json::to_value(example()).unwrap_or_default();
+            DocumentedResponse { status, about, media: "application/json", schema, parts, example }
+        })
     }
 
     /// Answers with a text of this kind.
@@ -265,7 +265,7 @@ impl Route {
         media: &'static str,
         example: &'static str,
     ) -> Route {
-        self.add_response(DocumentedResponse {
+        self.add_response(move || DocumentedResponse {
             status,
             about,
             media,
@@ -276,27 +276,37 @@ impl Route {
     }
 
     /// Answers with a JSON object whose members are not described here.
-    pub(crate) fn returns_object(self, status: u16, about: &'static str, example: Value) -> Route {
-        let schema = json!({ "type": "object" });
-        self.add_response(DocumentedResponse {
+    pub(crate) fn returns_object(self, status: u16, about: &'static str, example: fn() -> Value) -> Route {
+        self.add_response(move || DocumentedResponse {
             status,
             about,
             media: "application/json",
-            schema,
+            schema: json!({ "type": "object" }),
             parts: Vec::new(),
-            example,
+            example: example(),
         })
     }
 
     /// Answers without content.
     pub(crate) fn returns_nothing(self, status: u16, about: &'static str) -> Route {
-        let (schema, example) = (Value::Null, Value::Null);
-        self.add_response(DocumentedResponse { status, about, media: "", schema, parts: Vec::new(), example })
+        self.add_response(move || DocumentedResponse {
+            status,
+            about,
+            media: "",
+            schema: Value::Null,
+            parts: Vec::new(),
+            example: Value::Null,
+        })
     }
 
-    fn add_response(mut self, response: DocumentedResponse) -> Route {
-        self.responses.push(response);
+    fn add_response(mut self, describe: impl Fn() -> DocumentedResponse + Send + Sync + 'static) -> Route {
+        self.responses.push(Arc::new(describe));
         self
+    }
+
+    /// Returns what the documentation says of its responses.
+    pub fn documented_responses(&self) -> impl Iterator<Item = DocumentedResponse> {
+        self.responses.iter().map(|describe| describe())
     }
 
     /// Problems besides those that every route can have.
