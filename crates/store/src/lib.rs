@@ -32,6 +32,8 @@ mod credentials;
 mod deadline;
 mod in_transaction;
 mod micros;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod migrations;
 mod moved;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod part;

@@ -15,6 +15,7 @@ use super::audit::insert_audit;
 use super::connect::{Conn, on};
 use super::statement::{Backend, Statement};
 use crate::micros::Micros;
+use crate::rows::binds::bind_calendar;
 use crate::rows::calendars::{CALENDARS_PATTERN, CalendarColumns, expect_current, names_of, too_many};
 use crate::rows::freezes::{FreezeColumns, forgotten_before, too_many_freezes};
 use crate::rows::{JobColumns, TimerColumns, readable};
@@ -52,16 +53,7 @@ impl CalendarStore for PostgresStore {
             }
             let audit = AuditEntry { at: Micros::from(audit.at).into(), ..audit.clone() };
             let written = StoredCalendar::next(before.as_ref(), calendar, &audit.actor, audit.at);
-            let row = CalendarColumns::new(&written);
-            let query = sqlx::query(include_str!("sql/put_calendar.sql"))
-                .bind(row.name)
-                .bind(row.version)
-                .bind(row.applied_version)
-                .bind(row.content)
-                .bind(row.source)
-                .bind(row.updated_by)
-                .bind(row.created_at)
-                .bind(row.updated_at);
+            let query = bind_calendar!(sqlx::query(include_str!("sql/put_calendar.sql")), &written);
             if on(WRITING, query.execute_on(&mut tx)).await?.rows_affected() == 0 {
                 let what = format!("calendar `{}` was written by another request", calendar.name);
                 return Err(StoreError::Conflict { what });

@@ -14,7 +14,7 @@ use super::statement::{Backend, Statement};
 use super::timers::{column, write};
 use crate::micros::Micros;
 use crate::rows::chain::{End, FollowerColumns, Followers, LinkColumns, changing, ids_after, links};
-use crate::rows::columns::sql_with_columns;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::{PlanBatch, RunColumns, TimerColumns};
 
 /// How often the jobs after runs are locked that were edited meanwhile.
@@ -77,7 +77,7 @@ impl PostgresStore {
 
     pub(super) async fn started_after(&self, ended: RunId, at: Timestamp, limit: u32) -> StoreResult<Vec<Run>> {
         let (first, last, trigger) = ids_after(ended, at);
-        let query = sqlx::query_as(sql_with_columns!(include_str!("sql/runs_after.sql")))
+        let query = sqlx::query_as(filled_sql!(include_str!("sql/runs_after.sql")))
             .bind(first)
             .bind(last)
             .bind(trigger)

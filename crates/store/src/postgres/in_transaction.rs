@@ -16,7 +16,7 @@ use super::pooler::{News, Session};
 use super::statement::Statement;
 use super::{PostgresStore, audit, jobs};
 use crate::InTransaction;
-use crate::rows::columns::sql_with_columns;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::{InstanceColumns, JobListColumns, RunColumns, readable};
 
 impl PostgresStore {
@@ -95,7 +95,7 @@ impl PostgresInside<'_> {
     }
 
     async fn row(&mut self, id: Uuid) -> StoreResult<JobRow> {
-        let query = sqlx::query_as(sql_with_columns!(include_str!("sql/read_job_rows.sql"))).bind(vec![id]);
+        let query = sqlx::query_as(filled_sql!(include_str!("sql/read_job_rows.sql"))).bind(vec![id]);
         let row: Option<JobListColumns> = on("reading a job", query.fetch_optional_on(&mut self.tx)).await?;
         let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
         let last_run = self.runs(row.last_run_id.as_slice()).await?.pop();
@@ -107,7 +107,7 @@ impl PostgresInside<'_> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let query = sqlx::query_as(sql_with_columns!(include_str!("sql/get_runs.sql"))).bind(ids.to_vec());
+        let query = sqlx::query_as(filled_sql!(include_str!("sql/get_runs.sql"))).bind(ids.to_vec());
         let mut rows: Vec<RunColumns> = on("reading runs", query.fetch_all_on(&mut self.tx)).await?;
         rows.sort_by_key(|row| ids.iter().position(|id| *id == row.id));
         rows.into_iter().map(RunColumns::read).collect()

@@ -25,7 +25,7 @@ use super::statement::{Backend, Statement};
 use super::{PostgresStore, audit, org_timers};
 use crate::micros::Micros;
 use crate::rows::binds::{bind_job, bind_timer};
-use crate::rows::columns::sql_with_columns;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
@@ -124,7 +124,7 @@ impl JobStore for PostgresStore {
 impl PostgresStore {
     /// A job that is known to exist.
     pub(super) async fn job_row(&self, id: Uuid) -> StoreResult<JobRow> {
-        let query = sqlx::query_as(sql_with_columns!(include_str!("sql/read_job_rows.sql"))).bind(vec![id]);
+        let query = sqlx::query_as(filled_sql!(include_str!("sql/read_job_rows.sql"))).bind(vec![id]);
         let rows: Vec<JobListColumns> = self.within("reading a job", query.fetch_all_on(&self.pool)).await?;
         let row = rows.into_iter().next().ok_or_else(|| StoreError::not_found("job", id))?;
         let last_run = row.last_run_id;
@@ -140,7 +140,7 @@ impl PostgresStore {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let query = sqlx::query_as(sql_with_columns!(include_str!("sql/get_runs.sql"))).bind(ids.to_vec());
+        let query = sqlx::query_as(filled_sql!(include_str!("sql/get_runs.sql"))).bind(ids.to_vec());
         let rows: Vec<RunColumns> = self.within("reading runs", query.fetch_all_on(&self.pool)).await?;
         Ok(rows.into_iter().map(|row| (row.id, row)).collect())
     }
@@ -212,11 +212,11 @@ fn filtered<T>(query: Reading<T>, filter: &JobFilter) -> Reading<T> {
 
 fn listing(filter: &JobFilter, page: &PageRequest) -> StoreResult<Reading<JobListColumns>> {
     let sql = match filter.sort {
-        JobSort::Key => sql_with_columns!(include_str!("sql/list_jobs_by_key.sql")),
-        JobSort::NextRunAt => sql_with_columns!(include_str!("sql/list_jobs_by_next.sql")),
-        JobSort::CreatedAt => sql_with_columns!(include_str!("sql/list_jobs_by_created.sql")),
-        JobSort::Target => sql_with_columns!(include_str!("sql/list_jobs_by_target.sql")),
-        JobSort::LastRun => sql_with_columns!(include_str!("sql/list_jobs_by_last.sql")),
+        JobSort::Key => filled_sql!(include_str!("sql/list_jobs_by_key.sql")),
+        JobSort::NextRunAt => filled_sql!(include_str!("sql/list_jobs_by_next.sql")),
+        JobSort::CreatedAt => filled_sql!(include_str!("sql/list_jobs_by_created.sql")),
+        JobSort::Target => filled_sql!(include_str!("sql/list_jobs_by_target.sql")),
+        JobSort::LastRun => filled_sql!(include_str!("sql/list_jobs_by_last.sql")),
     };
     // Planned for these values: with a generic plan the optional filters would hide the indexes.
     let query = filtered(sqlx::query_as(sql).persistent(false), filter);

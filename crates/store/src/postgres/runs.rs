@@ -24,7 +24,7 @@ use super::statement::Statement;
 use super::timers::{PLANNING, cancel, column, insert_runs};
 use super::{PostgresStore, audit, errors};
 use crate::micros::Micros;
-use crate::rows::columns::sql_with_columns;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::job_list::label_text;
 use crate::rows::summary::{self, RunSummaryColumns};
 use crate::rows::{
@@ -161,7 +161,7 @@ impl RunStore for PostgresStore {
     }
 
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
-        let query = sqlx::query_as(sql_with_columns!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
+        let query = sqlx::query_as(filled_sql!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
         let found: Option<WholeRun> = self.within("reading a run", query.fetch_optional_on(&self.pool)).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }
@@ -268,7 +268,7 @@ impl PostgresStore {
             (0, 0) => {
                 // On the same connection: waiting for a second one while holding the first could deadlock the pool.
                 let query =
-                    sqlx::query_as(sql_with_columns!(include_str!("sql/get_runs.sql"))).bind(vec![run.as_uuid()]);
+                    sqlx::query_as(filled_sql!(include_str!("sql/get_runs.sql"))).bind(vec![run.as_uuid()]);
                 let found: Option<RunColumns> = on(what, query.fetch_optional_on(&mut *tx)).await?;
                 match found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status {
                     RunStatus::Pending | RunStatus::Running => return Err(moving(run)),

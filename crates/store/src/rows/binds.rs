@@ -182,6 +182,22 @@ macro_rules! bind_backfill {
     }};
 }
 
+/// The values of `put_calendar.sql`, from a [`StoredCalendar`](everbell_core::store::StoredCalendar).
+macro_rules! bind_calendar {
+    ($query:expr, $calendar:expr) => {{
+        let row = $crate::rows::calendars::CalendarColumns::new($calendar);
+        $query
+            .bind(row.name)
+            .bind(row.version)
+            .bind(row.applied_version)
+            .bind(row.content)
+            .bind(row.source)
+            .bind(row.updated_by)
+            .bind(row.created_at)
+            .bind(row.updated_at)
+    }};
+}
+
 pub(crate) use {
-    bind_audit, bind_backfill, bind_instance, bind_job, bind_job_state, bind_new_backfill, bind_session, bind_timer,
+    bind_audit, bind_backfill, bind_calendar, bind_instance, bind_job, bind_job_state, bind_new_backfill, bind_session, bind_timer,
 };

@@ -89,7 +89,7 @@ macro_rules! scan_statements {
         /// The statement of each way through history.
         pub(super) fn list_sql(scan: Scan) -> &'static str {
             match scan {
-                $(Scan::$scan => $crate::rows::columns::sql_with_columns!(include_str!($file)),)+
+                $(Scan::$scan => $crate::rows::placeholders::filled_sql!(include_str!($file)),)+
             }
         }
 
@@ -97,7 +97,7 @@ macro_rules! scan_statements {
         pub(super) fn count_sql(scan: Scan) -> &'static str {
             match scan {
                 $(Scan::$scan => {
-                    $crate::rows::columns::sql_with_columns!("select count(*) from (", include_str!($file), ") as few")
+                    $crate::rows::placeholders::filled_sql!("select count(*) from (", include_str!($file), ") as few")
                 })+
             }
         }

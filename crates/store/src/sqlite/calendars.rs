@@ -14,6 +14,7 @@ use super::SqliteStore;
 use super::audit::insert_audit;
 use super::transaction::Tx;
 use crate::micros::Micros;
+use crate::rows::binds::bind_calendar;
 use crate::rows::calendars::{CALENDARS_PATTERN, CalendarColumns, expect_current, names_of, too_many};
 use crate::rows::freezes::{FreezeColumns, forgotten_before, too_many_freezes};
 use crate::rows::{JobColumns, TimerColumns, readable};
@@ -47,16 +48,7 @@ impl CalendarStore for SqliteStore {
         }
         let audit = AuditEntry { at: Micros::from(audit.at).into(), ..audit.clone() };
         let written = StoredCalendar::next(before.as_ref(), calendar, &audit.actor, audit.at);
-        let row = CalendarColumns::new(&written);
-        let query = sqlx::query(include_str!("sql/put_calendar.sql"))
-            .bind(row.name)
-            .bind(row.version)
-            .bind(row.applied_version)
-            .bind(row.content)
-            .bind(row.source)
-            .bind(row.updated_by)
-            .bind(row.created_at)
-            .bind(row.updated_at);
+        let query = bind_calendar!(sqlx::query(include_str!("sql/put_calendar.sql")), &written);
         tx.run(query).await?;
         insert_audit(&mut tx, &audit).await?;
         tx.commit().await?;

@@ -11,7 +11,7 @@ use super::timers::write;
 use super::transaction::Tx;
 use super::{SqliteStore, batch};
 use crate::rows::chain::{End, FollowerColumns, Followers, LinkColumns, ids_after, links};
-use crate::rows::columns::sql_with_columns;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::{PlanBatch, RunColumns, TimerColumns};
 
 impl SqliteStore {
@@ -47,7 +47,7 @@ impl SqliteStore {
         let (first, last, trigger) = ids_after(ended, at);
         let mut held = self.reader("reading runs of a chain").await?;
         let mut tx = held.begin().await?;
-        let query = sqlx::query(sql_with_columns!(include_str!("sql/runs_after.sql")));
+        let query = sqlx::query(filled_sql!(include_str!("sql/runs_after.sql")));
         let rows: Vec<RunColumns> = tx.all(query.bind(first).bind(last).bind(trigger).bind(limit)).await?;
         rows.into_iter().map(RunColumns::read).collect()
     }

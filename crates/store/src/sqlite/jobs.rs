@@ -21,7 +21,7 @@ use super::transaction::{Statement, Tx};
 use super::{SqliteStore, audit, batch, org_timers};
 use crate::micros::Micros;
 use crate::rows::binds::{bind_job, bind_timer};
-use crate::rows::columns::sql_with_columns;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
@@ -124,7 +124,7 @@ impl JobStore for SqliteStore {
 
 impl SqliteStore {
     pub(super) async fn job_row(&self, tx: &mut Tx<'_>, id: Uuid) -> StoreResult<JobRow> {
-        let query = sqlx::query(sql_with_columns!(include_str!("sql/read_job_rows.sql"))).bind(batch::ids([id]));
+        let query = sqlx::query(filled_sql!(include_str!("sql/read_job_rows.sql"))).bind(batch::ids([id]));
         let row: Option<JobListColumns> = tx.first(query).await?;
         let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
         let last = row.last_run_id;
@@ -144,7 +144,7 @@ pub(super) async fn runs_of(
         return Ok(HashMap::new());
     }
     let rows: Vec<RunColumns> =
-        tx.all(sqlx::query(sql_with_columns!(include_str!("sql/get_runs.sql"))).bind(batch::ids(ids))).await?;
+        tx.all(sqlx::query(filled_sql!(include_str!("sql/get_runs.sql"))).bind(batch::ids(ids))).await?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
 }
 
@@ -271,12 +271,12 @@ fn filtered(sql: &'static str, filter: &JobFilter, text: Option<String>) -> Stat
 
 fn listing(filter: &JobFilter, text: Option<String>, after: Option<&Cursor>, limit: u32) -> StoreResult<Statement> {
     let sql = match filter.sort {
-        JobSort::Key => sql_with_columns!(include_str!("sql/list_jobs_by_key.sql")),
-        JobSort::NextRunAt if is_narrow(filter) => sql_with_columns!(include_str!("sql/list_few_jobs_by_next.sql")),
-        JobSort::NextRunAt => sql_with_columns!(include_str!("sql/list_jobs_by_next.sql")),
-        JobSort::CreatedAt => sql_with_columns!(include_str!("sql/list_jobs_by_created.sql")),
-        JobSort::Target => sql_with_columns!(include_str!("sql/list_jobs_by_target.sql")),
-        JobSort::LastRun => sql_with_columns!(include_str!("sql/list_jobs_by_last.sql")),
+        JobSort::Key => filled_sql!(include_str!("sql/list_jobs_by_key.sql")),
+        JobSort::NextRunAt if is_narrow(filter) => filled_sql!(include_str!("sql/list_few_jobs_by_next.sql")),
+        JobSort::NextRunAt => filled_sql!(include_str!("sql/list_jobs_by_next.sql")),
+        JobSort::CreatedAt => filled_sql!(include_str!("sql/list_jobs_by_created.sql")),
+        JobSort::Target => filled_sql!(include_str!("sql/list_jobs_by_target.sql")),
+        JobSort::LastRun => filled_sql!(include_str!("sql/list_jobs_by_last.sql")),
     };
     let query = filtered(sql, filter, text);
     Ok(match filter.sort {

@@ -9,32 +9,10 @@ use sqlx::{Connection, SqliteConnection};
 
 use super::{errors, old_layout};
 use crate::micros::Micros;
+use crate::migrations::migrations;
 
-/// In order; the number of a migration is its place, from 1. What was released never changes.
-pub(super) const MIGRATIONS: [&str; 22] = [
-    include_str!("migrations/0001_first.sql"),
-    include_str!("migrations/0002_instance_process.sql"),
-    include_str!("migrations/0003_clock.sql"),
-    include_str!("migrations/0004_deeds.sql"),
-    include_str!("migrations/0005_sessions.sql"),
-    include_str!("migrations/0006_first_org.sql"),
-    include_str!("migrations/0007_earlier_attempts.sql"),
-    include_str!("migrations/0008_declarations.sql"),
-    include_str!("migrations/0009_finished_jobs.sql"),
-    include_str!("migrations/0010_priority.sql"),
-    include_str!("migrations/0011_inbox.sql"),
-    include_str!("migrations/0012_trace_context.sql"),
-    include_str!("migrations/0013_instance_leases.sql"),
-    include_str!("migrations/0014_problems.sql"),
-    include_str!("migrations/0015_calendars.sql"),
-    include_str!("migrations/0016_backfill_lane.sql"),
-    include_str!("migrations/0017_moves.sql"),
-    include_str!("migrations/0018_absences.sql"),
-    include_str!("migrations/0019_run_counters.sql"),
-    include_str!("migrations/0020_chains.sql"),
-    include_str!("migrations/0021_backfills.sql"),
-    include_str!("migrations/0022_waiting_runs.sql"),
-];
+/// In order; the number of a migration is its place, from 1.
+pub(super) const MIGRATIONS: &[&str] = &migrations!();
 
 pub(super) const MIGRATING: &str = "migrating the schema";
 

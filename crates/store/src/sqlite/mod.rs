@@ -64,7 +64,7 @@ use crate::rows::Definitions;
 /// The statements that create the schema, for tests of it.
 #[cfg(test)]
 pub(crate) fn migrations() -> &'static [&'static str] {
-    &migrate::MIGRATIONS
+    migrate::MIGRATIONS
 }
 
 /// A store in an SQLite database. See [`SqliteStore::open`].

@@ -24,7 +24,7 @@ use super::timers::{cancel, insert_runs, write};
 use super::transaction::Tx;
 use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
-use crate::rows::columns::sql_with_columns;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::from_row::by_name;
 use crate::rows::job_list::label_text;
 use crate::rows::summary::{self, HistogramColumns};
@@ -203,7 +203,7 @@ impl RunStore for SqliteStore {
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
         let mut held = self.reader("reading a run").await?;
         let mut tx = held.begin().await?;
-        let query = sqlx::query(sql_with_columns!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
+        let query = sqlx::query(filled_sql!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
         let found: Option<WholeRun> = tx.first(query).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }

@@ -28,9 +28,9 @@ use server::Server;
 /// databases.
 pub const POSTGRES_URL_VARIABLE: &str = "EVERBELL_TEST_POSTGRES_URL";
 
-/// The text of a statement's file with the names of its columns filled in, as the stores send it.
-pub fn fill_columns(sql: &str) -> String {
-    crate::rows::columns::fill(sql)
+/// The text of a statement's file with its placeholders filled in, as the stores send it.
+pub fn fill_placeholders(sql: &str) -> String {
+    crate::rows::placeholders::fill(sql)
 }
 
 /// The server for tests, which is started when it does not run yet. It forgets everything in a crash of the machine.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use everbell_core::InstanceId;
 use everbell_core::store::{ClusterStore, Due, PlanDue, RunStore, StartRuns, StoreError, TargetRoom};
 use everbell_store::postgres::PostgresStore;
-use everbell_store::testing::{TestDatabase, fill_columns};
+use everbell_store::testing::{TestDatabase, fill_placeholders};
 use sqlx::{Connection, PgConnection, Row};
 
 use super::sqlite_world::{LEASE, at, create, target};
@@ -104,7 +104,7 @@ async fn every_statement_prepares() {
     let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let sql = fill_columns(&std::fs::read_to_string(&path).unwrap());
+        let sql = fill_placeholders(&std::fs::read_to_string(&path).unwrap());
         let name = format!("s{count}");
         let prepared = sqlx::raw_sql(sqlx::AssertSqlSafe(format!("prepare {name} as {sql}"))).execute(&mut conn).await;
         assert!(prepared.is_ok(), "{}: {prepared:?}", path.display());

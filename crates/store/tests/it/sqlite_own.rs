@@ -7,7 +7,7 @@ use everbell_core::store::{
 };
 use everbell_core::{JobKey, RunStatus};
 use everbell_store::sqlite::SqliteStore;
-use everbell_store::testing::fill_columns;
+use everbell_store::testing::fill_placeholders;
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, ConnectOptions, Row, SqliteConnection};
 
@@ -77,7 +77,7 @@ async fn every_statement_prepares() {
     let mut count = 0;
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/sqlite/sql")).unwrap() {
         let path = entry.unwrap().path();
-        let sql = fill_columns(&std::fs::read_to_string(&path).unwrap());
+        let sql = fill_placeholders(&std::fs::read_to_string(&path).unwrap());
         let prepared = sqlx::raw_sql(AssertSqlSafe(format!("explain {sql}"))).execute(&mut connection).await;
         assert!(prepared.is_ok(), "{}: {prepared:?}", path.display());
         count += 1;
@@ -124,7 +124,7 @@ async fn a_place_where_no_file_can_be_is_named() {
 
 /// How SQLite means to answer a statement, in its own words.
 async fn plan_of(connection: &mut SqliteConnection, sql: &str) -> String {
-    let explain = format!("explain query plan {}", fill_columns(sql));
+    let explain = format!("explain query plan {}", fill_placeholders(sql));
     let rows = sqlx::query(AssertSqlSafe(explain)).fetch_all(connection).await.unwrap();
     rows.iter().map(|row| row.get::<String, _>("detail")).collect::<Vec<_>>().join("\n")
 }

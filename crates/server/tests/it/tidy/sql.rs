@@ -2,6 +2,9 @@
 
 const POSTGRES: &str = "crates/store/src/postgres/sql/";
 const SQLITE: &str = "crates/store/src/sqlite/sql/";
+/// What several statements have in common.
+const POSTGRES_PARTS: &str = "crates/store/src/postgres/parts/";
+const SQLITE_PARTS: &str = "crates/store/src/sqlite/parts/";
 
 /// Halves of a statement that PostgreSQL has as one: SQLite knows no `with` that writes, and is told which
 /// way to go where PostgreSQL chooses one.
@@ -46,7 +49,8 @@ pub(super) fn is_statement(path: &str) -> bool {
 /// Statements that only one of the databases has.
 pub(super) fn unpaired(paths: &[&str]) -> Vec<String> {
     let mut complaints = Vec::new();
-    for (here, there) in [(POSTGRES, SQLITE), (SQLITE, POSTGRES)] {
+    let folders = [(POSTGRES, SQLITE), (POSTGRES_PARTS, SQLITE_PARTS)];
+    for (here, there) in folders.into_iter().flat_map(|(one, other)| [(one, other), (other, one)]) {
         for name in paths.iter().filter_map(|path| path.strip_prefix(here)) {
             let twin = format!("{there}{name}");
             let is_half = here == SQLITE && SPLIT_IN_SQLITE.contains(&name);
@@ -88,7 +92,7 @@ pub(super) fn stars(path: &str, statement: &str) -> Vec<String> {
             "from" => returns = false,
             "*" if returns && ["select", "returning", ",", "."].contains(&before) => {
                 complaints.push(format!(
-                    "{path}:{line}: the statement returns `*`: name the columns, or use `{{columns of … as …}}` (rows/columns.rs)"
+                    "{path}:{line}: the statement returns `*`: name the columns, or use `{{columns of … as …}}` (rows/placeholders.rs)"
                 ));
             }
             _ => {}
@@ -153,6 +157,7 @@ fn equal_lists_pass() {
     );
     assert!(unpaired(&["crates/store/src/sqlite/sql/waiting_runs.sql"]).is_empty());
     assert!(!unpaired(&["crates/store/src/postgres/sql/waiting_runs.sql"]).is_empty());
+    assert!(!unpaired(&["crates/store/src/sqlite/parts/a.sql"]).is_empty());
 }
 
 #[test]

@@ -1,0 +1,15 @@
+-- The conditions of a list of jobs, for one of them.
+($1::text[] is null or {row}.status = any($1))
+and ($1 is null or not 'latest' = any($1) or not exists (
+  select from everbell.jobs l where l.job_key = {row}.job_key and l.version > {row}.version))
+and ($2::text[] is null or {row}.target = any($2))
+and ($3::text is null or {row}.job_key = $3)
+and ($4::text is null or position(lower($4) in lower({row}.job_key || ' ' || {row}.target || ' ' || {row}.description)) > 0)
+and ($5::text is null or {row}.source = $5)
+and ($7::boolean is null or ({row}.error is not null) = $7)
+and ($8::boolean is distinct from true or {row}.consecutive_failures > 0)
+and ($8 is distinct from false or {row}.consecutive_failures = 0)
+and ($9::boolean is null or ({row}.schedule_type = 'one_time') = $9)
+and ($10::boolean is distinct from true or exists (select from everbell.timers n where n.job_id = {row}.id and n.next_run_at is not null))
+and ($10 is distinct from false or not exists (select from everbell.timers n where n.job_id = {row}.id and n.next_run_at is not null))
+and ($11::text is null or starts_with({row}.labels, '{' || $11) or position(',' || $11 in {row}.labels) > 0)
