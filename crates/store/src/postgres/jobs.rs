@@ -25,8 +25,8 @@ use super::statement::{Backend, Statement};
 use super::{PostgresStore, audit, org_timers};
 use crate::micros::Micros;
 use crate::rows::binds::{bind_job, bind_timer};
-use crate::rows::placeholders::filled_sql;
 use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
+use crate::rows::placeholders::filled_sql;
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
 #[async_trait]

@@ -24,8 +24,8 @@ use super::statement::Statement;
 use super::timers::{PLANNING, cancel, column, insert_runs};
 use super::{PostgresStore, audit, errors};
 use crate::micros::Micros;
-use crate::rows::placeholders::filled_sql;
 use crate::rows::job_list::label_text;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::summary::{self, RunSummaryColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, WholeRun, check_cap, check_limit,
@@ -267,8 +267,7 @@ impl PostgresStore {
         let outcome = match done {
             (0, 0) => {
                 // On the same connection: waiting for a second one while holding the first could deadlock the pool.
-                let query =
-                    sqlx::query_as(filled_sql!(include_str!("sql/get_runs.sql"))).bind(vec![run.as_uuid()]);
+                let query = sqlx::query_as(filled_sql!(include_str!("sql/get_runs.sql"))).bind(vec![run.as_uuid()]);
                 let found: Option<RunColumns> = on(what, query.fetch_optional_on(&mut *tx)).await?;
                 match found.ok_or_else(|| StoreError::not_found("run", run))?.read()?.status {
                     RunStatus::Pending | RunStatus::Running => return Err(moving(run)),

@@ -199,5 +199,6 @@ macro_rules! bind_calendar {
 }
 
 pub(crate) use {
-    bind_audit, bind_backfill, bind_calendar, bind_instance, bind_job, bind_job_state, bind_new_backfill, bind_session, bind_timer,
+    bind_audit, bind_backfill, bind_calendar, bind_instance, bind_job, bind_job_state, bind_new_backfill, bind_session,
+    bind_timer,
 };

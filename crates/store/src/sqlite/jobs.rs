@@ -21,8 +21,8 @@ use super::transaction::{Statement, Tx};
 use super::{SqliteStore, audit, batch, org_timers};
 use crate::micros::Micros;
 use crate::rows::binds::{bind_job, bind_timer};
-use crate::rows::placeholders::filled_sql;
 use crate::rows::job_list::{self, cursor, key_of, label_text, micros_of};
+use crate::rows::placeholders::filled_sql;
 use crate::rows::{JobListColumns, JobValues, RunColumns, TimerColumns, check_cap, check_limit, target_counts};
 
 /// How many jobs are looked at together when SQLite cannot compare the text itself.

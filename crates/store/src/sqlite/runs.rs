@@ -24,9 +24,9 @@ use super::timers::{cancel, insert_runs, write};
 use super::transaction::Tx;
 use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
-use crate::rows::placeholders::filled_sql;
 use crate::rows::from_row::by_name;
 use crate::rows::job_list::label_text;
+use crate::rows::placeholders::filled_sql;
 use crate::rows::summary::{self, HistogramColumns};
 use crate::rows::{
     ClaimColumns, GapColumns, PlanBatch, Recording, RunColumns, RunValues, TimerColumns, WholeRun, check_cap,
