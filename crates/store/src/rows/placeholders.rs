@@ -1,5 +1,4 @@
-//! What several statements have in common, in one place: the columns of the views that they return, and the conditions of
-//! lists.
+//! Text that several statements share, in one place: the columns of the views that they return, and the conditions of lists.
 //!
 //! No statement returns `*`: a newer release may add a column to a table or a view while instances of an older one go on,
 //! and what those have prepared must keep its meaning. PostgreSQL refuses a prepared statement whose result has changed
@@ -22,7 +21,7 @@ const JOB_ROWS: &str = "id job_key version target payload cron_expression run_at
                         updated_by updated_at next_run_at last_slot_at rescheduled_from last_local_date last_run_id \
                         last_run_at next_org_run_at next_org_id trace_context";
 
-/// What stands for the alias in the file of a part.
+/// The word that stands for the alias in the file of a part.
 const ROW: &str = "{row}";
 
 /// The statement of a file, with what its placeholders stand for.

@@ -2,7 +2,7 @@
 
 const POSTGRES: &str = "crates/store/src/postgres/sql/";
 const SQLITE: &str = "crates/store/src/sqlite/sql/";
-/// What several statements have in common.
+/// The folders of the texts that several statements share.
 const POSTGRES_PARTS: &str = "crates/store/src/postgres/parts/";
 const SQLITE_PARTS: &str = "crates/store/src/sqlite/parts/";
 
