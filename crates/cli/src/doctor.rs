@@ -132,18 +132,20 @@ impl Diagnosis<'_, '_> {
         if let Some(response) = self.ask("readiness", |session| session.client.run(call.exchange())) {
             self.findings.extend(checks::readiness(&response.text));
         }
-        self.findings.extend(checks::status(&status, now));
+        let instances = self.ask("instances", |session| session.client.send(session.client.instances().list()));
+        let instances = instances.map(|list| list.document.items);
+        let since = instances.as_deref().and_then(checks::scheduling_since);
+        self.findings.extend(checks::status(&status, since, now));
         let active = JobQuery { status: vec![JobStatus::Active], ..JobQuery::default() };
         let without_timer = JobQuery { scheduled: Some(false), ..active.clone() };
         let without_timer = self.pages("timers", client.jobs().list(&without_timer).read_as());
         self.findings.extend(without_timer.map(|(items, _)| checks::jobs_without_timer(&items, now)));
-        let instances = self.ask("instances", |session| session.client.send(session.client.instances().list()));
-        self.findings.extend(instances.into_iter().flat_map(|list| checks::instances(&list.document.items, now)));
+        self.findings.extend(instances.into_iter().flat_map(|all| checks::instances(&all, now)));
         let targets = self.ask("targets", |session| session.client.send(session.client.targets().list()));
         self.findings.extend(targets.into_iter().flat_map(|list| checks::targets(&list.document.items)));
         let running = RunQuery { status: vec![RunStatus::Running], ..RunQuery::default() };
         let running = self.pages("leases", client.runs().list(&running));
-        self.findings.extend(running.map(|(items, _)| checks::leases(&items, now)));
+        self.findings.extend(running.map(|(items, _)| checks::leases(&items, since, now)));
         let newest = self.pages("slots", client.runs().list(&RunQuery::default()));
         self.findings.extend(newest.map(|(items, _)| checks::slots(&items)));
         let jobs = self.pages("dst", client.jobs().list(&active).read_as());

@@ -20,7 +20,7 @@ Examples:
   everbell gaps --from -1d --reason missed --label team=data
   everbell gaps --from 'today 06:00' --to now --json";
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     Column::new("JOB").shrinks(),
     Column::new("FIRST SLOT"),
     Column::new("LAST SLOT"),
@@ -28,6 +28,7 @@ const COLUMNS: [Column; 7] = [
     Column::new("REASON"),
     Column::new("ORG").shrinks().drop_order(2),
     Column::new("BY").shrinks().drop_order(1),
+    Column::new("RUN").drop_order(3),
 ];
 
 #[derive(Debug, Args)]
@@ -98,6 +99,7 @@ pub(crate) fn run(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resul
             Cell::text(gap.reason.as_str()),
             or_dash(gap.org_id.as_ref()),
             or_dash(gap.actor.as_ref()),
+            or_dash(gap.run_id.as_ref()),
         ]);
     }
     session.out.list(&table)?;

@@ -170,7 +170,7 @@ fn import(
         files.push((file, items.map_err(|why| CliError::invalid(format!("`{}` {why}", file.display())))?));
     }
     let mut session = Session::new(&args.online, now, output)?;
-    expect_target(&args.target, args.reads_command, &session)?;
+    expect_target(&args.target, args.reads_command, args.dry_run, &mut session)?;
     let mut documents = Vec::new();
     for (file, items) in files {
         documents.push(import_file(args, command, file, items, &mut session)?);

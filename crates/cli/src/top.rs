@@ -41,6 +41,12 @@ pub(crate) struct TopArgs {
     /// Only jobs with this label, `NAME=VALUE` or `NAME`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
+    /// Only jobs with this target; may be repeated.
+    #[arg(long, value_name = "LABEL")]
+    target: Vec<String>,
+    /// Only jobs that failed since their last success.
+    #[arg(long)]
+    failing: bool,
     /// Show at most this many jobs.
     #[arg(short = 'n', long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
@@ -57,6 +63,8 @@ impl TopArgs {
             window: Some(self.window.clone()),
             by: Some(wire::TopBy::from_word(&self.by)),
             label: self.label.clone(),
+            target: self.target.clone(),
+            failing: self.failing.then_some(true),
             limit: Some(self.limit),
         }
     }

@@ -80,6 +80,10 @@ pub struct TopQuery {
     pub by: Option<TopBy>,
     /// Only jobs with this label: `name` or `name=value`.
     pub label: Option<String>,
+    /// Only jobs with one of these targets; any if empty.
+    pub target: Vec<String>,
+    /// Only jobs that failed since their last success, or only the others.
+    pub failing: Option<bool>,
     /// The largest number of jobs, 20 if absent.
     pub limit: Option<u32>,
 }

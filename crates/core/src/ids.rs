@@ -23,7 +23,20 @@ impl Invalid {
 
     /// The refusal of every change of a retired job.
     pub fn retired() -> Invalid {
-        Invalid::new("status", RETIRED)
+        let reason = format!("this version is {FINAL}: name the job by its key to reach its current version, or create it again");
+        Invalid::new("status", reason)
+    }
+
+    /// The same refusal, once it is known which version of the job is current, if there is one.
+    pub fn retired_version(key: &JobKey, version: u32, current: Option<(u32, JobId)>) -> Invalid {
+        let reason = match current {
+            Some((current, id)) => format!(
+                "version {version} of job `{key}` is {FINAL}: the current version is {current}, with the id {id}; name the \
+                 job by its key to reach it"
+            ),
+            None => format!("job `{key}` is {FINAL}: create it again"),
+        };
+        Invalid::new("status", reason)
     }
 
     /// The refusal of what is for one org or for all, and does not say for whom.
@@ -50,15 +63,15 @@ impl Invalid {
 
     /// Whether a change was refused because the job is retired.
     pub fn is_retired(&self) -> bool {
-        self.field == "status" && self.reason == RETIRED
+        self.field == "status" && self.reason.contains(FINAL)
     }
 }
 
 /// No request has a field of this name.
 const PENDING_RUNS: &str = "pendingRuns";
 
-const RETIRED: &str =
-    "this version is retired, which is final: name the job by its key to reach its current version, or create it again";
+/// Part of the reason, which tells this refusal from others.
+const FINAL: &str = "retired, which is final";
 
 impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use everbell_core::calendar::CalendarContent;
 use everbell_core::store::Store;
-use everbell_core::{Source, Target};
+use everbell_core::{Json, Source, Target};
 #[cfg(feature = "postgres")]
 use everbell_store::postgres::{PgPool, PostgresStore};
 
@@ -157,14 +157,14 @@ impl Builder {
         H: HandlerFn<A> + Handler<A>,
     {
         let erase = Box::new(move |states| handler.into_action(states));
-        let (name, check_payload) = (name.into_label(), H::check_payload);
+        let (name, check_payload): (_, PayloadCheck) = (name.into_label(), Arc::new(H::check_payload));
         self.targets.push(Registered { name, options, check: H::check, check_payload, erase });
         self
     }
 
     /// Serves a target with an [`Action`] that is no function of the program: for crates that bring their own targets.
     pub fn action(self, name: impl Into<String>, action: Action, options: TargetOptions) -> Builder {
-        self.checked_action(name, action, options, |_| Ok(()))
+        self.checked_action(name, action, options, Arc::new(|_: &Json| Ok(())))
     }
 
     /// Like [`Builder::action`], with a check that refuses payloads when they are written. Its error continues "the

@@ -17,7 +17,7 @@ use crate::trace::TracingHook;
 pub type Action = Arc<dyn Fn(Run) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
 /// Returns why a handler cannot read a payload, as `no u64: invalid type: …`.
-pub type PayloadCheck = fn(&Json) -> Result<(), String>;
+pub type PayloadCheck = Arc<dyn Fn(&Json) -> Result<(), String> + Send + Sync>;
 
 /// Limits on the runs of a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

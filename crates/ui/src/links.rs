@@ -5,6 +5,17 @@ use serde_json::{Map, Value};
 use super::markup::{Markup, escaped, url_part};
 use everbell_http::page::plain;
 
+/// A filter that is set, shown with a link that removes it.
+pub(crate) struct Chip {
+    /// The parameter.
+    pub(crate) name: &'static str,
+    /// The name for people.
+    pub(crate) label: &'static str,
+    pub(crate) value: String,
+    /// The list without this filter.
+    pub(crate) clear: String,
+}
+
 /// A page with its query.
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
@@ -67,6 +78,22 @@ impl Links {
         names.iter().any(|name| self.query.contains_key(*name))
     }
 
+    /// Returns the filters that are set, of these parameters and their names for people.
+    pub(crate) fn chips(&self, filters: &[(&'static str, &'static str)]) -> Vec<Chip> {
+        let set = filters.iter().filter(|(name, _)| !self.value(name).is_empty());
+        let chip = |&(name, label): &(&'static str, &'static str)| Chip {
+            name,
+            label,
+            value: match self.value(name).as_str() {
+                "true" => "yes".to_owned(),
+                "false" => "no".to_owned(),
+                value => value.to_owned(),
+            },
+            clear: self.without(name),
+        };
+        set.map(chip).collect()
+    }
+
     /// Returns the other filters, which a form has to carry as hidden fields.
     pub(crate) fn others(&self, names: &[&str]) -> Vec<(String, String)> {
         let others = self.query.iter().filter(|(name, _)| !names.contains(&name.as_str()));
@@ -98,5 +125,17 @@ mod tests {
         assert!(links.filtered() && links.is("status", "active,paused") && links.value("target").is_empty());
         assert_eq!(links.others(&["q", "status"]), [("sort".to_owned(), "jobKey".to_owned())]);
         assert!(!Links::new("/jobs", &json!({"sort": "jobKey"})).filtered());
+    }
+
+    #[test]
+    fn each_filter_that_is_set_has_a_chip_that_clears_it() {
+        let links = Links::new("/jobs", &json!({"label": "team=a b", "errored": "true", "sort": "jobKey", "q": ""}));
+        let chips = links.chips(&[("q", "Text"), ("label", "Label"), ("errored", "Error")]);
+        let shown: Vec<_> = chips.iter().map(|chip| (chip.label, chip.value.as_str(), chip.clear.as_str())).collect();
+        let expected = [
+            ("Label", "team=a b", "/jobs?errored=true&q=&sort=jobKey"),
+            ("Error", "yes", "/jobs?label=team%3Da%20b&q=&sort=jobKey"),
+        ];
+        assert_eq!(shown, expected);
     }
 }

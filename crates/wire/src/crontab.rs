@@ -6,7 +6,7 @@
 mod shape;
 mod variables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use everbell_core::cron::{Expression, WarningCode};
@@ -152,6 +152,27 @@ impl Entry {
         };
         warnings.filter(|found| matters.contains(&found.code)).map(|found| text(found.code, found.detail)).collect()
     }
+}
+
+/// Returns the blocks of the configuration that mail failures of these jobs as `MAILTO` did, if it was set.
+pub fn mail_blocks<'a>(entries: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    let receivers: BTreeSet<&str> = entries.filter_map(|entry| entry.mailto.as_deref()).collect();
+    let blocks: Vec<String> = receivers.into_iter().enumerate().map(|(n, mailto)| mail_block(n, mailto)).collect();
+    (!blocks.is_empty()).then(|| blocks.join("\n"))
+}
+
+/// A channel and a rule for the jobs of one `MAILTO`.
+fn mail_block(n: usize, mailto: &str) -> String {
+    let name = if n == 0 { "crontab-mail".to_owned() } else { format!("crontab-mail-{}", n + 1) };
+    // A name without a domain is a user of this machine.
+    let address = |name: &str| if name.contains('@') { name.to_owned() } else { format!("{name}@localhost") };
+    let to: Vec<String> = mailto.split(',').map(str::trim).filter(|name| !name.is_empty()).map(address).collect();
+    let (to, label) = (json!(to), json!(format!("mailto={mailto}")));
+    format!(
+        "[[notify]]\nname = \"{name}\"\ntype = \"email\"\nhost = \"localhost\"\ntls = \"none\"\n\
+         from = \"everbell@localhost\"\nto = {to}\n\n\
+         [[rule]]\nwhen = [\"failed\", \"recovered\"]\njobs = {{ label = {label} }}\nto = [\"{name}\"]\n"
+    )
 }
 
 /// The label of crontabs without a name of their own.

@@ -1,6 +1,6 @@
 //! Slots without a run, and what happened at a time.
 
-use everbell_core::{self as core, JobId, OrgId};
+use everbell_core::{self as core, JobId, OrgId, RunId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -83,6 +83,10 @@ pub struct Gap {
     pub reason: GapReason,
     /// The actor that caused it, if there is one.
     pub actor: Option<String>,
+    /// The run that the slots were folded into, for the reason `coalesced`. Absent in explanations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub run_id: Option<String>,
 }
 
 /// The explanation of what happened at a given time.
@@ -119,6 +123,7 @@ impl Gap {
             slots: gap.slots,
             reason: gap.reason.into(),
             actor: gap.actor.clone(),
+            run_id: None,
         }
     }
 
@@ -126,5 +131,11 @@ impl Gap {
     #[must_use]
     pub fn with_job_key(self, key: Option<&core::JobKey>) -> Gap {
         Gap { job_key: key.map(ToString::to_string), ..self }
+    }
+
+    /// Adds the run that its slots were folded into, if there is one.
+    #[must_use]
+    pub fn with_run(self, run: Option<RunId>) -> Gap {
+        Gap { run_id: run.map(|run| run.to_string()), ..self }
     }
 }

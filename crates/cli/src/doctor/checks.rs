@@ -38,8 +38,18 @@ pub(super) fn readiness(report: &str) -> Vec<Finding> {
     report.lines().filter_map(finding).collect()
 }
 
+/// Returns since when an instance has fired jobs without a break: the start of the oldest live one that does. A server that
+/// was down needs some time to catch up, so nothing is late that long after its start.
+pub(super) fn scheduling_since(all: &[wire::Instance]) -> Option<Timestamp> {
+    all.iter().filter(|one| fires_jobs(one)).map(|one| one.started_at).min()
+}
+
+fn fires_jobs(instance: &wire::Instance) -> bool {
+    instance.alive && instance.roles.iter().any(|role| role == "scheduler")
+}
+
 /// Checks the numbers of jobs, the timers and the database.
-pub(super) fn status(status: &wire::Status, now: Timestamp) -> Vec<Finding> {
+pub(super) fn status(status: &wire::Status, up_since: Option<Timestamp>, now: Timestamp) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (theirs, ours) = (status.tz_data.as_str(), Zone::data_version());
     if theirs != ours {
@@ -59,7 +69,7 @@ pub(super) fn status(status: &wire::Status, now: Timestamp) -> Vec<Finding> {
         findings.push(Finding::warning("orgs", detail, "everbell orgs list --errored"));
     }
     findings.push(match status.oldest_due_at {
-        Some(at) if late(at, now) => Finding::error(
+        Some(at) if late(at, up_since, now) => Finding::error(
             "backlog",
             format!("{} overdue, the oldest for {}", counted(status.due_timers as usize, "timer"), since(at, now)),
             "check that an instance with the role `all` or `scheduler` is running and serves the targets",
@@ -81,14 +91,15 @@ pub(super) fn status(status: &wire::Status, now: Timestamp) -> Vec<Finding> {
     findings
 }
 
-fn late(at: Timestamp, now: Timestamp) -> bool {
-    now.duration_since(at) > MAX_DELAY
+/// Whether a working server would have noticed this, if it was not down at that time.
+fn late(at: Timestamp, up_since: Option<Timestamp>, now: Timestamp) -> bool {
+    now.duration_since(up_since.map_or(at, |up_since| up_since.max(at))) > MAX_DELAY
 }
 
 pub(super) fn instances(all: &[wire::Instance], now: Timestamp) -> Vec<Finding> {
     let (live, lost): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.alive);
     let mut findings = Vec::new();
-    if live.iter().any(|one| one.roles.iter().any(|role| role == "scheduler")) {
+    if live.iter().any(|one| fires_jobs(one)) {
         findings.push(Finding::ok("instances", format!("{} live", counted(live.len(), "instance"))));
     } else {
         let next = "start one with the role `all` or `scheduler`: everbell serve";
@@ -185,8 +196,8 @@ pub(super) fn jobs_without_timer(jobs: &[WithJson<wire::Job>], now: Timestamp) -
 }
 
 /// Running runs whose lease expired and that no instance has taken over.
-pub(super) fn leases(running: &[wire::Run], now: Timestamp) -> Finding {
-    let stuck = |run: &&wire::Run| run.lease_until.is_some_and(|until| late(until, now));
+pub(super) fn leases(running: &[wire::Run], up_since: Option<Timestamp>, now: Timestamp) -> Finding {
+    let stuck = |run: &&wire::Run| run.lease_until.is_some_and(|until| late(until, up_since, now));
     let stuck: Vec<&str> = running.iter().filter(stuck).map(|run| run.id.as_str()).collect();
     if stuck.is_empty() {
         return Finding::ok("leases", format!("{} running, none without a lease", counted(running.len(), "run")));

@@ -37,13 +37,14 @@ Examples:
   everbell jobs stats daily-briefing --window 7d
   everbell jobs stats daily-briefing --json";
 
-const GAP_COLUMNS: [Column; 6] = [
+const GAP_COLUMNS: [Column; 7] = [
     Column::new("FIRST SLOT"),
     Column::new("LAST SLOT"),
     Column::new("SLOTS").right(),
     Column::new("REASON"),
     Column::new("ORG").shrinks().drop_order(2),
     Column::new("BY").shrinks().drop_order(1),
+    Column::new("RUN").drop_order(3),
 ];
 
 #[derive(Debug, Args)]
@@ -203,6 +204,7 @@ pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resu
             Cell::text(gap.reason.as_str()),
             or_dash(gap.org_id.as_ref()),
             or_dash(gap.actor.as_ref()),
+            or_dash(gap.run_id.as_ref()),
         ]);
     }
     session.out.list(&table)?;

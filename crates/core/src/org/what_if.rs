@@ -7,8 +7,9 @@ use jiff::civil::Date;
 
 use super::reconcile::{OrgView, TimerChange, reconcile};
 use super::{OrgFacts, OrgSettings, TimezoneChange, local_date, plan, spec_for};
+use crate::freeze::FrozenSpan;
 use crate::ids::Invalid;
-use crate::plan::{Plan, PlanContext};
+use crate::plan::{Plan, PlanContext, thawed_at};
 use crate::run::{ActiveRun, GapReason};
 use crate::spec::Spec;
 use crate::zone::Zone;
@@ -59,8 +60,18 @@ crate::policy::words!(Verdict {
     NotAtAll = "not_at_all",
 });
 
-/// Predicts the effect of moving the org to `timezone` at `now`, with the next `count` fires before and after.
-pub fn what_if(view: &OrgView, timezone: &str, count: usize, now: Timestamp) -> Result<WhatIf, Invalid> {
+/// The most slots of a schedule that fires at most once a day that calendars, freezes and moves keep from firing in a row.
+const MAX_QUIET_DAYS: usize = 366;
+
+/// Predicts the effect of moving the org to `timezone` at `now`, with the next `count` fires before and after. The job
+/// does not fire in the `frozen` times.
+pub fn what_if(
+    view: &OrgView,
+    frozen: &[FrozenSpan],
+    timezone: &str,
+    count: usize,
+    now: Timestamp,
+) -> Result<WhatIf, Invalid> {
     let zone = Zone::get(timezone).map_err(|error| Invalid::new("timezone", error.to_string()))?;
     let here = &view.facts.place;
     let moved = Some(TimezoneChange { from: here.timezone.clone(), at: now }).filter(|moved| moved.from != zone.name());
@@ -68,10 +79,10 @@ pub fn what_if(view: &OrgView, timezone: &str, count: usize, now: Timestamp) -> 
     let place = OrgSettings { timezone: zone.name().to_owned(), changed_at: now, moved, ..here.clone() };
     let there = OrgView { facts: OrgFacts { place, ..view.facts.clone() }, ..view.clone() };
     let spec = spec_for(&there.job, &there.facts);
-    let after = imagine(&there, count, now);
+    let after = imagine(&there, frozen, count, now);
     let days = spec.ok().filter(Spec::at_most_daily).map_or_else(Vec::new, |spec| days(view, &spec, &after, now));
     let fires = |lived: &Lived| lived.fires.iter().map(|fire| fire.at).collect();
-    Ok(WhatIf { before: fires(&imagine(view, count, now)), after: fires(&after), days })
+    Ok(WhatIf { before: fires(&imagine(view, frozen, count, now)), after: fires(&after), days })
 }
 
 /// A simulated future.
@@ -87,7 +98,7 @@ struct Fire {
 }
 
 /// Lets time pass until there are `count` fires, or nothing follows.
-fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
+fn imagine(view: &OrgView, frozen: &[FrozenSpan], count: usize, now: Timestamp) -> Lived {
     let mut lived = Lived::default();
     let reconciled = reconcile(view, None);
     let mut timer = match (reconciled.change, &view.timer) {
@@ -99,11 +110,13 @@ fn imagine(view: &OrgView, count: usize, now: Timestamp) -> Lived {
         (TimerChange::Keep, None) | (TimerChange::Remove(_), _) => return lived,
     };
     // Assumes that active runs will have ended: the prediction is about days, not about overlaps.
-    let seen =
-        PlanContext { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None, frozen: &[] };
+    let seen = PlanContext { active: &[] as &[ActiveRun], upstream_succeeded_at: Some(now), org_spec: None, frozen };
+    let is_daily = spec_for(&view.job, &view.facts).is_ok_and(|spec| spec.at_most_daily());
     // Every wakening makes a fire or a gap, and gaps without a fire between them are few.
-    for _ in 0..count * 4 {
+    for _ in 0..count * 4 + MAX_QUIET_DAYS {
         let Some(at) = timer.next_run_at.filter(|_| lived.fires.len() < count) else { break };
+        // Days are told one by one. Nobody asks about each of the many slots of a freeze.
+        let at = if is_daily { at } else { thawed_at(frozen, at) };
         let at = at.max(now);
         let planned = plan(&view.job, &timer, &seen, &view.facts, at);
         lived.keep(&planned, at);

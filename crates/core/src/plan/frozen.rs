@@ -52,7 +52,7 @@ fn one_time(mut planner: Planner<'_>, timer: &Timer, meant_at: Timestamp) -> Pla
 }
 
 /// The first instant at or after this one that is not frozen.
-fn thawed_at(frozen: &[FrozenSpan], at: Timestamp) -> Timestamp {
+pub(crate) fn thawed_at(frozen: &[FrozenSpan], at: Timestamp) -> Timestamp {
     frozen.iter().fold(at, |at, span| if span.contains(at) { span.until } else { at })
 }
 

@@ -34,6 +34,7 @@ pub use overlap::REPLACER;
 pub(crate) use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
 
+pub(crate) use self::frozen::thawed_at;
 use crate::freeze::FrozenSpan;
 use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;

@@ -203,7 +203,7 @@ impl Jobs {
             Some(org) => store.change_org_job(&job, org, None, &decide, &audit).await,
             None => store.change_job(&job, None, &decide, &audit).await,
         };
-        let runs = match changed {
+        let runs = match self.context.name_current_version(&job, changed).await {
             Ok(changed) => {
                 self.context.parts.events.publish_change(&changed);
                 changed.runs

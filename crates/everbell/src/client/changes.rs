@@ -77,13 +77,16 @@ impl<V: Verb> Change<V> {
 
     async fn commit(self) -> StoreResult<Changed> {
         let job = self.job.clone()?;
-        for _ in 1..MAX_ATTEMPTS {
+        let mut attempts = 1;
+        let answer = loop {
             match self.with_calendars().await?.attempt(&job).await {
-                Err(error) if error.is_conflict() && self.if_revision.is_none() => {}
-                answer => return answer,
+                Err(error) if error.is_conflict() && self.if_revision.is_none() && attempts < MAX_ATTEMPTS => {
+                    attempts += 1;
+                }
+                answer => break answer,
             }
-        }
-        self.with_calendars().await?.attempt(&job).await
+        };
+        self.jobs.context.name_current_version(&job, answer).await
     }
 
     /// The same change with the calendars as they are now. A version with other days is refused by the store.

@@ -4,9 +4,10 @@ use everbell_core::calendar::Exclusion;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{self, Eligibility, OffReason};
 use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
-use everbell_core::{Gap, GapReason, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
+use everbell_core::{Gap, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
 use jiff::{Timestamp, Zoned};
 
+use super::covering::covering_run;
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
@@ -266,19 +267,10 @@ impl Jobs {
         outcome: SlotOutcome,
     ) -> StoreResult<Explanation> {
         let SlotOutcome::Gap(gap) = outcome else { return Ok(Explanation::Settled(outcome)) };
-        if gap.reason == GapReason::Coalesced {
-            let candidates =
-                [spec.next_after(gap.last_slot_at), spec.prev_at_or_before(just_before(gap.first_slot_at))];
-            for slot in candidates.into_iter().flatten() {
-                let outcome = self.context.parts.store.slot_outcome(row.job.definition.id, org, slot).await?;
-                if let Some(SlotOutcome::Run(run)) = outcome
-                    && run.folded > 0
-                {
-                    return Ok(Explanation::Folded { gap, run });
-                }
-            }
-        }
-        Ok(Explanation::Settled(SlotOutcome::Gap(gap)))
+        Ok(match covering_run(&self.context, row.job.definition.id, org, spec, &gap).await? {
+            Some(run) => Explanation::Folded { gap, run },
+            None => Explanation::Settled(SlotOutcome::Gap(gap)),
+        })
     }
 }
 
@@ -295,7 +287,7 @@ struct Lives {
     created_at: Timestamp,
 }
 
-fn just_before(time: Timestamp) -> Timestamp {
+pub(super) fn just_before(time: Timestamp) -> Timestamp {
     crate::clock::earlier(time, std::time::Duration::from_secs(1))
 }
 

@@ -10,6 +10,7 @@ mod backfill_reports;
 mod calendars;
 mod changes;
 mod counters;
+mod covering;
 mod edit;
 mod enqueue;
 mod enqueue_many;
@@ -35,8 +36,8 @@ mod what_if;
 use std::sync::Arc;
 
 use everbell_core::storable_text;
-use everbell_core::store::{AuditEntry, Origin, RequestKey, StoreError, StoreResult};
-use everbell_core::{Definition, Invalid, Json, Target, TraceContext};
+use everbell_core::store::{AuditEntry, JobRef, Origin, RequestKey, StoreError, StoreResult};
+use everbell_core::{Definition, Invalid, JobStatus, Json, Target, TraceContext};
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -158,6 +159,19 @@ impl Context {
 
     fn now(&self) -> Timestamp {
         self.parts.clock.now()
+    }
+
+    /// Adds the current version to the refusal of a change of an earlier one.
+    async fn name_current_version<T>(&self, job: &JobRef, answer: StoreResult<T>) -> StoreResult<T> {
+        let Err(StoreError::Invalid(invalid)) = &answer else { return answer };
+        if !invalid.is_retired() {
+            return answer;
+        }
+        let old = self.parts.store.get_job(job).await?.job.definition;
+        let newest = self.parts.store.get_job(&JobRef::Key(old.key.clone())).await?.job;
+        let current = Some(&newest.definition).filter(|_| newest.state.status != JobStatus::Retired);
+        let current = current.map(|definition| (definition.version, definition.id));
+        Err(Invalid::retired_version(&old.key, old.version, current).into())
     }
 
     /// Creates an audit entry about a change from `before` to `after`.

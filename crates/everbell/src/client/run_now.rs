@@ -167,7 +167,7 @@ impl RunNowRequest {
             Some(org) => store.change_org_job(&job, org, self.if_revision, &decide, &asked.audit).await,
             None => store.change_job(&job, self.if_revision, &decide, &asked.audit).await,
         };
-        let run = match changed {
+        let run = match context.name_current_version(&job, changed).await {
             Ok(changed) => {
                 context.parts.events.publish_change(&changed);
                 changed.runs.into_iter().find(|run| run.id == asked.id)

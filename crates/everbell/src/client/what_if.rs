@@ -1,5 +1,6 @@
 //! Predictions of a move of an org to another zone.
 
+use everbell_core::freeze::frozen_spans;
 use everbell_core::org::{self, OrgFacts, OrgSettings, OrgTimer, OrgView, WhatIf};
 use everbell_core::store::{OrgJob, StoreResult};
 use everbell_core::{Invalid, JobKey, OrgId, Spec, Zone};
@@ -31,10 +32,11 @@ impl Orgs {
         let zone = Zone::get(timezone).map_err(|error| Invalid::new("timezone", error.to_string()))?;
         let (now, count) = (self.context.now(), count.min(MAX_FIRES));
         let place = self.get(org).await?.place;
+        let freezes = self.context.parts.store.freezes(now).await?;
         let mut told = Vec::new();
         for job in self.jobs_of(org).await? {
             let view = view(org, &place, &job);
-            let what_if = org::what_if(&view, zone.name(), count, now)?;
+            let what_if = org::what_if(&view, &frozen_spans(&freezes, &view.job), zone.name(), count, now)?;
             let here = org::spec_for(&view.job, &view.facts).ok();
             let mut moved = view.facts;
             zone.name().clone_into(&mut moved.place.timezone);
@@ -48,13 +50,15 @@ impl Orgs {
     /// no run. `before` are its jobs before the change; none for a new org.
     pub async fn fires_now(&self, org: &OrgId, before: &[OrgJob]) -> StoreResult<Vec<JobKey>> {
         let (now, place) = (self.context.now(), self.get(org).await?.place);
+        let freezes = self.context.parts.store.freezes(now).await?;
         let mut keys = Vec::new();
         for job in self.jobs_of(org).await? {
             let key = &job.job.definition.key;
             let old = before.iter().find(|old| old.job.definition.key == *key).and_then(|old| old.timer.as_ref());
             let dates =
                 (old.and_then(|old| old.last_local_date), job.timer.as_ref().and_then(|new| new.last_local_date));
-            let due = org::what_if(&view(org, &place, &job), &place.timezone, 1, now);
+            let frozen = frozen_spans(&freezes, &job.job.definition);
+            let due = org::what_if(&view(org, &place, &job), &frozen, &place.timezone, 1, now);
             // The planner may have been faster.
             if dates.0 < dates.1 || due.is_ok_and(|due| due.after.first().is_some_and(|at| *at <= now)) {
                 keys.push(key.clone());

@@ -133,14 +133,11 @@ pub(crate) async fn gaps(request: ApiRequest) -> Result<ApiResponse, Problem> {
         to: moment(&mut form, "to", None)?,
     };
     let page = request.runs().gaps(&filter, &page::from_query(&request)?).await?;
-    let document = page::document(
-        &request,
-        &page,
-        page.items
-            .iter()
-            .map(|(job, org, gap)| wire::Gap::new(*job, org.as_ref(), gap).with_job_key(Some(row.key())))
-            .collect(),
-    );
+    let runs = request.runs().covering(&page.items).await?;
+    let gap = |((job, org, gap), run): (&(_, Option<_>, _), _)| {
+        wire::Gap::new(*job, org.as_ref(), gap).with_job_key(Some(row.key())).with_run(run)
+    };
+    let document = page::document(&request, &page, page.items.iter().zip(runs).map(gap).collect());
     ApiResponse::ok(&document)
 }
 

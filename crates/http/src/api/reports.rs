@@ -73,8 +73,11 @@ pub(crate) async fn gaps(request: ApiRequest) -> Result<ApiResponse, Problem> {
     };
     let page = request.runs().gaps(&filter, &page::from_query(&request)?).await?;
     let keys = request.reports().job_keys(page.items.iter().map(|(job, _, _)| *job)).await?;
-    let gap = |(job, org, gap): &(_, Option<_>, _)| wire::Gap::new(*job, org.as_ref(), gap).with_job_key(keys.get(job));
-    let document = page::document(&request, &page, page.items.iter().map(gap).collect());
+    let runs = request.runs().covering(&page.items).await?;
+    let gap = |((job, org, gap), run): (&(_, Option<_>, _), _)| {
+        wire::Gap::new(*job, org.as_ref(), gap).with_job_key(keys.get(job)).with_run(run)
+    };
+    let document = page::document(&request, &page, page.items.iter().zip(runs).map(gap).collect());
     Ok(page::linked(&request, "/gaps", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }
 

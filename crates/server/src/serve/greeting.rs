@@ -69,7 +69,7 @@ impl<'a> Greeting<'a> {
         lines.push(format!("  targets   {labels}"));
         lines.push(format!("  jobs      {} configured", self.jobs));
         if self.demo {
-            lines.push("  No everbell.toml found: the job `demo` prints a message every minute.".to_owned());
+            lines.push("  No everbell.toml found: the job `demo` prints a message every minute. `everbell init` writes a configuration.".to_owned());
         }
         lines.join("\n") + "\n"
     }

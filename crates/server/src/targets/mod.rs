@@ -16,6 +16,7 @@ mod trace;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use everbell::{Action, PayloadCheck, Target, TargetOptions};
@@ -68,8 +69,11 @@ impl TargetSettings {
     /// Returns the check of payloads when jobs are written. Only the `shell` target knows what it reads.
     pub(crate) fn payload_check(&self) -> PayloadCheck {
         match &self.kind {
-            Kind::Shell(_) => shell::check_payload,
-            Kind::Log | Kind::Http(_) | Kind::Command(_) => |_| Ok(()),
+            Kind::Shell(settings) => {
+                let settings = settings.clone();
+                Arc::new(move |payload| shell::check_payload(&settings, payload))
+            }
+            Kind::Log | Kind::Http(_) | Kind::Command(_) => Arc::new(|_| Ok(())),
         }
     }
 

@@ -95,9 +95,25 @@ impl ShellPayload {
     }
 }
 
-/// Refuses a payload that is no command, when its job is written.
-pub(super) fn check_payload(payload: &Json) -> Result<(), String> {
-    ShellPayload::parse(payload).map(drop)
+/// Refuses a payload that is no command, or whose user is not allowed, when its job is written.
+pub(super) fn check_payload(settings: &ShellSettings, payload: &Json) -> Result<(), String> {
+    let payload = ShellPayload::parse(payload)?;
+    // A user that this machine does not know may exist on the one that runs the command.
+    let account = Account::find(payload.user.as_deref()).unwrap_or_default();
+    settings.check_user(&payload, account.as_ref()).map_err(|why| format!("not allowed: {why}"))
+}
+
+impl ShellSettings {
+    /// Refuses a user that is not one of `users`, if there is such a list.
+    fn check_user(&self, payload: &ShellPayload, account: Option<&Account>) -> Result<(), String> {
+        let Some(allowed) = &self.users else { return Ok(()) };
+        let user = account.map(|account| account.name.as_str()).or(payload.user.as_deref());
+        if user.is_some_and(|user| allowed.iter().any(|allowed| allowed == user)) {
+            return Ok(());
+        }
+        let (user, allowed) = (user.unwrap_or("the user of the server"), allowed.join(", "));
+        Err(format!("`user`: commands may not run as `{user}` here; allowed: {allowed}"))
+    }
 }
 
 /// Everything that is wrong with the settings.
@@ -135,13 +151,7 @@ impl Shell {
         let refused = |why: String| RunError::fail(FailureCode::INVALID_PAYLOAD.as_str(), why).fatal();
         let payload = ShellPayload::parse(run.payload()).map_err(|why| refused(format!("the payload is {why}")))?;
         let account = Account::find(payload.user.as_deref()).map_err(refused)?;
-        if let Some(allowed) = &self.settings.users {
-            let user = account.as_ref().map(|account| account.name.as_str()).or(payload.user.as_deref());
-            if !user.is_some_and(|user| allowed.iter().any(|allowed| allowed == user)) {
-                let (user, allowed) = (user.unwrap_or("the user of the server"), allowed.join(", "));
-                return Err(refused(format!("`user`: commands may not run as `{user}` here; allowed: {allowed}")));
-            }
-        }
+        self.settings.check_user(&payload, account.as_ref()).map_err(refused)?;
         let settings = payload.settings(&self.settings, account.as_ref());
         let (name, input) = (payload.name(), payload.stdin.as_deref().unwrap_or_default().as_bytes());
         let Shell { supervisor, redactor, .. } = self;
@@ -206,6 +216,18 @@ mod tests {
         let plain = parse(r#"{"command": "x"}"#).unwrap().settings(&ShellSettings::default(), None);
         assert_eq!(plain.env["PATH"].reveal(), DEFAULT_PATH);
         assert_eq!((plain.env["SHELL"].reveal(), plain.cwd), (DEFAULT_SHELL, None));
+    }
+
+    #[test]
+    fn user_that_is_not_allowed_is_refused_when_the_job_is_written() {
+        let settings = ShellSettings { env: BTreeMap::new(), users: Some(vec!["nobody".to_owned()]) };
+        let check = |payload: &str| check_payload(&settings, &Json::parse("payload", payload).unwrap());
+        let refused = check(r#"{"command": "id", "user": "no-such-user"}"#).unwrap_err();
+        assert_eq!(refused, "not allowed: `user`: commands may not run as `no-such-user` here; allowed: nobody");
+        assert_eq!(check(r#"{"command": "id", "user": "nobody"}"#), Ok(()));
+        assert!(check(r#"{"command": "id"}"#).is_err(), "the user of the server is none of them");
+        let any = ShellSettings::default();
+        assert_eq!(check_payload(&any, &Json::parse("payload", r#"{"command": "id"}"#).unwrap()), Ok(()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::binary::{Ran, ran};
 use crate::server::{Server, TARGETS, quiet};
+use crate::ui::visitor::Visitor;
 
 /// Thirty lines of a user. `OUT` is the folder that the commands write to.
 const CRONTAB: &str = r#"# Edit this file to introduce tasks to be run by cron.
@@ -93,6 +94,52 @@ fn only_admins_say_which_command_runs() {
     server.post("/targets/print/try", &other).expect(202);
     server.token = admin;
     server.post("/targets/shell/try", &other).expect(202);
+}
+
+#[test]
+fn dry_run_needs_no_shell_and_shows_how_failures_are_mailed() {
+    let server = Server::start().registered();
+    fs::write(server.folder.path().join("a"), "MAILTO=root, ops@example.com\n@daily true\n").unwrap();
+    let args = ["import", "crontab", "a", "--tz", "UTC", "--json"];
+    let refused = everbell(&server, &[&args[..], &["--yes"]].concat());
+    assert!(refused.stderr.contains("no live instance serves the target `shell`"), "{}", refused.stderr);
+    let planned = everbell(&server, &[&args[..], &["--dry-run"]].concat());
+    assert_eq!(planned.code, Some(0), "{}", planned.stderr);
+    let document: Value = serde_json::from_str(&planned.stdout).expect("a document");
+    let blocks = document["configuration"].as_str().expect("blocks");
+    // The blocks are a part of a valid configuration.
+    fs::write(server.folder.path().join("everbell.toml"), blocks).unwrap();
+    let checked = everbell(&server, &["config", "check"]);
+    assert_eq!(checked.code, Some(0), "{blocks}: {}{}", checked.stdout, checked.stderr);
+    assert!(blocks.contains("to = [\"root@localhost\",\"ops@example.com\"]"), "{blocks}");
+    assert!(blocks.contains("jobs = { label = \"mailto=root, ops@example.com\" }"), "{blocks}");
+}
+
+#[test]
+fn users_of_the_shell_are_checked_when_a_job_is_written() {
+    let server = Server::with(&format!("[shell]\nallow = true\nusers = [\"backup\"]\n{TARGETS}")).registered();
+    let job = |user: &str| {
+        json!({ "jobKey": "a", "target": "shell", "cronExpression": "@daily",
+            "payload": { "command": "id", "user": user } })
+    };
+    let refused = server.post("/jobs", &job("nobody"));
+    assert_eq!(refused.faults(), ["#/payload"], "{}", refused.text);
+    assert!(refused.text.contains("commands may not run as `nobody` here; allowed: backup"), "{}", refused.text);
+    server.post("/jobs", &job("backup")).expect(201);
+}
+
+#[test]
+fn button_starts_only_jobs_that_the_import_paused() {
+    let server = server();
+    fs::write(server.folder.path().join("a"), "@yearly one\n@yearly two\n").unwrap();
+    assert_eq!(everbell(&server, &["import", "crontab", "a", "--tz", "UTC", "--yes"]).code, Some(0));
+    server.post("/jobs/key:two/resume", &json!({})).expect(200);
+    server.post("/jobs/key:two/pause", &json!({ "reason": "the disk is full" })).expect(200);
+    let visitor = Visitor::admin(&server);
+    let page = visitor.post("/import", &[("file", "a"), ("zone", "UTC"), ("do", "start"), ("once", "1")]).text;
+    assert!(page.contains("1 job started"), "{page}");
+    assert_eq!(server.get("/jobs/key:one").expect(200)["status"], "active");
+    assert_eq!(server.get("/jobs/key:two").expect(200)["status"], "paused");
 }
 
 #[test]

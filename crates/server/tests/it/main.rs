@@ -19,6 +19,7 @@ mod halfway;
 mod host;
 mod import;
 mod killed;
+mod named_commands;
 mod notify;
 mod notify_email;
 mod notify_kinds;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{everbell, json as printed, on_terminal};
 use crate::server::{Folder, Server, TARGETS, time};
-use crate::ui::visitor::{Visitor, assert_has};
+use crate::ui::visitor::{Visitor, assert_has, part};
 use crate::wrong_clock;
 
 /// Every ten seconds.
@@ -81,6 +81,13 @@ fn report(server: &Server) -> Value {
     assert!(count(reminder, "missed") >= 9 && count(reminder, "coalesced") == 0, "{reminder:#}");
     assert_eq!((count(each, "missed"), count(each, "coalesced")), (0, 0), "{each:#}");
     assert_eq!(count(each, "ran") + count(each, "skipped"), count(each, "slots"), "{each:#}");
+    // A list of gaps names the run that covers coalesced slots, as an explanation does.
+    for path in ["/gaps?jobKey=sync&reason=coalesced&from=", "/jobs/key:sync/gaps?reason=coalesced&from="] {
+        let gaps = server.get(&format!("{path}{}", part(outage["from"].as_str().unwrap()))).expect(200);
+        let gap = &gaps["items"][0];
+        let run = server.get(&format!("/runs/{}", gap["runId"].as_str().unwrap_or("none"))).expect(200);
+        assert!(count(&run, "foldedSlots") >= count(gap, "slots"), "{gap:#}: {run:#}");
+    }
     let caught_up = |job: &Value| job["caughtUp"].as_bool().unwrap();
     // Slots within the grace are skipped while late runs are at work.
     let all_ran = count(each, "skipped") == 0;

@@ -72,6 +72,14 @@ fn top_agrees_with_the_list_of_runs(server: &Server) {
     let top: Value = serde_json::from_str(&everbell(server, &["top", "--by", "runs", "--json"])).unwrap();
     assert_eq!(keys(&top), ["good", "bad", "slow"], "{top}");
     assert_eq!((&top["complete"], &top["by"]), (&json!(true), &json!("runs")));
+    for filter in [&["--target", "bad", "--target", "none"][..], &["--failing"]] {
+        let args = [&["top", "--json"][..], filter].concat();
+        let top: Value = serde_json::from_str(&everbell(server, &args)).unwrap();
+        assert_eq!(keys(&top), ["bad"], "{filter:?}");
+    }
+    let page = Visitor::admin(server).page("/top?target=bad&failing=true");
+    assert!(page.contains("clear-target") && page.contains("clear-failing"), "{page}");
+    assert!(page.contains("data-row=\"bad\"") && !page.contains("data-row=\"good\""), "{page}");
     let listed = listed(server);
     for item in top["items"].as_array().unwrap() {
         let (runs, failures, time) = listed[item["jobKey"].as_str().unwrap()];

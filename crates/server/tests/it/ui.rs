@@ -22,6 +22,7 @@ mod job_form;
 mod jobs;
 mod journeys;
 mod keys;
+mod links;
 mod lint;
 mod lint_tests;
 mod live_updates;

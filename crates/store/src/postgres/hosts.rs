@@ -20,8 +20,11 @@ use crate::url::{PostgresAddress, Wanted};
 /// Waits between attempts to reach a server that refuses: doubled each time, up to the longest.
 const MIN_RETRY_PAUSE: Duration = Duration::from_millis(10);
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(2);
-/// A caller waits this long for a server that is starting or has no connection left; then it gets the reason.
+/// A caller waits this long for a server that is starting or has no connection left; then it gets the reason. Once the
+/// server was unreachable for so long, callers wait no more: each gets the reason at once, or makes the next attempt.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a single server may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one of several servers may take to accept a connection before the next is tried.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -63,6 +66,25 @@ struct Host {
 struct Retry {
     wait: Duration,
     refused: Option<(Instant, Refusal)>,
+    /// Since when no server can be reached.
+    unreachable_since: Option<Instant>,
+}
+
+impl Retry {
+    /// How long a caller that came at `began` has waited, or others have before it.
+    fn waited(&self, began: Instant) -> Duration {
+        self.unreachable_since.map_or(began, |since| since.min(began)).elapsed()
+    }
+
+    fn note(&mut self, error: &sqlx::Error) {
+        self.wait = (self.wait * 2).clamp(MIN_RETRY_PAUSE, MAX_RETRY_PAUSE);
+        self.refused = Some((Instant::now() + self.wait, Refusal::new(error)));
+        // A server that answers may take connections again as soon as another caller gives one back.
+        self.unreachable_since = match error {
+            sqlx::Error::Io(_) => self.unreachable_since.or_else(|| Some(Instant::now())),
+            _ => None,
+        };
+    }
 }
 
 impl Hosts {
@@ -149,7 +171,7 @@ impl Hosts {
         let mut retry = self.retry.lock().await;
         loop {
             if let Some((not_before, refusal)) = &retry.refused {
-                if *not_before > Instant::now() && began.elapsed() >= REFUSAL_TIMEOUT {
+                if *not_before > Instant::now() && retry.waited(began) >= REFUSAL_TIMEOUT {
                     return Err(refusal.clone().into());
                 }
                 tokio::time::sleep_until(*not_before).await;
@@ -163,11 +185,12 @@ impl Hosts {
                 Err(error) => {
                     self.note(&error);
                     // No statement was sent yet, so nothing is in doubt.
+                    if is_passing(&error) || is_timeout(&error) {
+                        retry.note(&error);
+                    }
                     if !is_passing(&error) {
                         return Err(Refusal::new(&error).into());
                     }
-                    retry.wait = (retry.wait * 2).clamp(MIN_RETRY_PAUSE, MAX_RETRY_PAUSE);
-                    retry.refused = Some((Instant::now() + retry.wait, Refusal::new(&error)));
                 }
             }
         }
@@ -182,12 +205,9 @@ impl Hosts {
             // Without settings nothing is said: a pooler refuses `options`, also if they are empty.
             let options = if settings.is_empty() { options } else { options.options(settings.iter().copied()) };
             let connecting = self.connect_to(&options);
-            let answer = if count == 1 {
-                connecting.await
-            } else {
-                let late = |_| Err(std::io::Error::from(ErrorKind::TimedOut).into());
-                tokio::time::timeout(HOST_TIMEOUT, connecting).await.unwrap_or_else(late)
-            };
+            let limit = if count == 1 { CONNECT_TIMEOUT } else { HOST_TIMEOUT };
+            let late = |_| Err(std::io::Error::from(ErrorKind::TimedOut).into());
+            let answer = tokio::time::timeout(limit, connecting).await.unwrap_or_else(late);
             match answer {
                 Ok(connection) => {
                     self.current.store(place, Ordering::Relaxed);
@@ -310,6 +330,11 @@ pub(super) fn code(error: &sqlx::Error) -> Option<std::borrow::Cow<'_, str>> {
     error.as_database_error().and_then(sqlx::error::DatabaseError::code)
 }
 
+/// Whether no server accepted the connection in time.
+fn is_timeout(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(error) if error.kind() == ErrorKind::TimedOut)
+}
+
 /// Whether a server that answered like this may take connections a moment later.
 fn is_passing(error: &sqlx::Error) -> bool {
     match error {
@@ -332,5 +357,28 @@ impl fmt::Display for Hosts {
 impl fmt::Debug for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hosts").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn callers_of_a_server_that_is_away_are_refused_at_once() {
+        // A port that was free a moment ago.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let options = PgConnectOptions::new().host("127.0.0.1").port(port);
+        let hosts = Hosts::new(vec![options], Wanted::Any, true);
+        let began = Instant::now();
+        hosts.connect(&[]).await.unwrap_err();
+        assert!(began.elapsed() >= REFUSAL_TIMEOUT, "a short restart is waited for");
+        let began = Instant::now();
+        for _ in 0..20 {
+            hosts.connect(&[]).await.unwrap_err();
+        }
+        assert!(began.elapsed() < REFUSAL_TIMEOUT, "{:?}", began.elapsed());
     }
 }

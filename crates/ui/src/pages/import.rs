@@ -2,9 +2,9 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use everbell::{JobKey, JobStatus, StoreError};
+use everbell::{JobFilter, JobKey, JobRow, JobStatus, StoreError};
 use everbell_core::Zone;
-use everbell_core::store::JobRef;
+use everbell_core::store::{JobRef, PageRequest};
 use serde_json::json;
 
 use super::job_form::expect_admin;
@@ -21,6 +21,9 @@ use everbell_wire::{self as wire, JobBody};
 
 /// The most lines that become jobs at once: a form has no room for more.
 const MAX_IMPORTED_LINES: usize = 50;
+
+/// The most jobs that one click starts, as many as a bulk action changes.
+const MAX_STARTED_JOBS: u32 = 1_000;
 
 #[derive(Template)]
 #[template(path = "import.html")]
@@ -43,6 +46,8 @@ struct ImportPage {
     targets: Vec<(String, String)>,
     zones: Vec<&'static str>,
     rows: Vec<Row>,
+    /// The blocks of the configuration that mail failures as `MAILTO` did.
+    mail: Option<String>,
     /// Lines that have no room.
     left_out: usize,
     made: usize,
@@ -154,6 +159,7 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
         file: crontab::file_label(request.sent("file").unwrap_or_default()),
         targets,
         zones: Zone::names().collect(),
+        mail: crontab::mail_blocks(rows.iter().filter_map(|row| row.job.as_ref()).map(|job| &job.entry)),
         rows,
         left_out: jobs.saturating_sub(MAX_IMPORTED_LINES),
         made: 0,
@@ -246,10 +252,20 @@ async fn created(
     }
 }
 
-/// Resumes all jobs that were imported under this name. Returns how many.
+/// Resumes the jobs that were imported under this name and are still paused by the import. Returns how many.
 async fn start(request: &UiRequest, file: &str) -> Result<u64, Problem> {
-    let label = format!("{IMPORTED_LABEL}={file}");
-    let body = json!({ "action": "resume", "filter": { "label": label }, "reason": "imported jobs were started" });
+    let filter = JobFilter {
+        status: vec![JobStatus::Paused],
+        label: Some((IMPORTED_LABEL.to_owned(), Some(file.to_owned()))),
+        ..JobFilter::default()
+    };
+    let page = request.jobs().list(&filter, &PageRequest { limit: MAX_STARTED_JOBS, after: None }).await?;
+    let is_new = |row: &&JobRow| row.job.state.pause.as_ref().is_some_and(|pause| pause.reason == PAUSE_REASON);
+    let keys: Vec<&str> = page.items.iter().filter(is_new).map(|row| row.job.definition.key.as_str()).collect();
+    if keys.is_empty() {
+        return Ok(0);
+    }
+    let body = json!({ "action": "resume", "jobKeys": keys, "reason": "imported jobs were started" });
     let call = InternalCall { once: request.sent("once"), ..InternalCall::new(Method::POST, "/jobs/bulk", &[]) };
     Ok(request.ask::<wire::Bulk>(call, &body).await?.changed)
 }

@@ -293,7 +293,7 @@ fn matching(request: &UiRequest) -> Links {
 }
 
 /// Returns the targets that are served, and those of the filter.
-async fn targets(request: &UiRequest, chosen: &[&str]) -> Result<Vec<String>, Problem> {
+pub(crate) async fn targets(request: &UiRequest, chosen: &[&str]) -> Result<Vec<String>, Problem> {
     let instances = request.app.bell.store().list_instances().await?;
     let served = instances.iter().flat_map(|instance| instance.targets.iter().map(ToString::to_string));
     let all: BTreeSet<String> = served.chain(chosen.iter().map(|target| (*target).to_owned())).collect();

@@ -6,7 +6,9 @@ use askama::Template;
 use tokio::time::timeout;
 use tracing::warn;
 
+use super::jobs::targets;
 use crate::clock::Clock;
+use crate::links::Chip;
 use crate::markup::{Markup, url_part};
 use crate::{Frame, Links, Section, UiRequest, UiResponse};
 use everbell_http::api::top::{self, TopQuery};
@@ -19,6 +21,9 @@ use everbell_wire::{Top, TopBy, TopItem};
 
 /// The query parameters, which are those of the API.
 pub(crate) const QUERY: &[Field] = top::TOP;
+
+/// The filters.
+const FILTERS: [(&str, &str); 3] = [("label", "Label"), ("target", "Target"), ("failing", "Failing")];
 
 /// The rows of the card on the first page.
 const CARD_ROWS: usize = 5;
@@ -39,6 +44,12 @@ struct TopPage {
     columns: Vec<Choice>,
     window: &'static str,
     rows: Vec<Row>,
+    /// The targets to choose from.
+    targets: Vec<String>,
+    /// The filters that are set.
+    chips: Vec<Chip>,
+    /// The list without filters, if there are some.
+    clear: Option<String>,
     /// Since when all runs are counted, if that is not the whole window.
     since: Option<Markup>,
 }
@@ -92,6 +103,12 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let query = TopQuery::from_request(&request.to_api_request());
     let counted = top::top(&request.app, &query).await?;
     let (clock, links) = (request.clock(), Links::new("/top", &request.query));
+    let chips = links.chips(&FILTERS);
+    // The order and the window are no filters.
+    let mut kept = request.query.as_object().cloned().unwrap_or_default();
+    kept.retain(|name, _| !FILTERS.iter().any(|(filter, _)| filter == name));
+    let kept = Links::new("/top", &serde_json::Value::Object(kept));
+    let chosen: Vec<&str> = query.target.iter().map(String::as_str).collect();
     let window = |window: Window| Choice {
         label: window.label(),
         href: links.with("window", window.as_str()),
@@ -109,6 +126,9 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         window: query.window.label(),
         rows: counted.items.iter().map(Row::new).collect(),
         since: since(&counted, &clock),
+        targets: targets(&request, &chosen).await?,
+        clear: (!chips.is_empty()).then(|| kept.here()),
+        chips,
         links,
     };
     UiResponse::page(&page)

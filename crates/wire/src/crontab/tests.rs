@@ -14,7 +14,7 @@ fn every_line_is_told() {
     let text = "# nightly\n\nMAILTO=ops@example.com\nCRON_TZ=\"Europe/Paris\"\n30 2 * * *   /usr/bin/backup --full /srv/\n\
                 @daily\tbackup\n@every 90s ping\n@reboot /usr/bin/start\n61 * * * * nothing\n* * * *\nCRON_TZ=Mars\n";
     let expected = [
-        "3 note -: MAILTO: kept as the label `mailto`; no mail is sent: output and failures are stored with each run",
+        "3 note -: MAILTO: kept as the label `mailto`; a rule in the configuration mails failures to it",
         "4 note -: CRON_TZ: the lines below are read in Europe/Paris",
         "5 job backup-full-srv: Every day at 02:30, Europe/Paris",
         "6 job backup: Every day at 00:00, Europe/Paris",

@@ -73,8 +73,7 @@ impl Variables {
             }
             "MAILTO" => {
                 self.mailto = Some(value.to_owned());
-                "MAILTO: kept as the label `mailto`; no mail is sent: output and failures are stored with each run"
-                    .to_owned()
+                "MAILTO: kept as the label `mailto`; a rule in the configuration mails failures to it".to_owned()
             }
             _ if name.starts_with("EVERBELL_") => format!("{name}: left out: the name is reserved for the run"),
             _ => {

@@ -163,6 +163,7 @@ impl Example for Gap {
             slots: 2,
             reason: GapReason::Paused,
             actor: Some(ACTOR.to_owned()),
+            run_id: None,
         }
     }
 }

@@ -51,7 +51,7 @@ fn late_timers_and_old_transactions_are_reported() {
     let status = |members: &Value| {
         let rest = json!({ "version": "1", "now": now(), "actor": "token:ops", "role": "viewer", "database": "sqlite",
             "schemaVersion": 1, "orgs": 0, "erroredOrgTimers": 0, "pendingRuns": 0, "runningRuns": 0 });
-        super::status(&document(members, rest), now())
+        super::status(&document(members, rest), None, now())
     };
     let good = [
         (Level::Ok, "3 active, 1 paused jobs"),
@@ -149,12 +149,22 @@ fn unserved_target_is_an_error() {
 #[test]
 fn expired_lease_is_an_error() {
     let run = |until: &str| run(&json!({ "leaseUntil": until }));
-    assert_eq!(leases(&[run("2027-03-10T11:59:30Z")], now()).level, Level::Ok);
-    let found = leases(&[run("2027-03-10T11:58:00Z"), run("2027-03-10T12:00:30Z")], now());
+    assert_eq!(leases(&[run("2027-03-10T11:59:30Z")], None, now()).level, Level::Ok);
+    let found = leases(&[run("2027-03-10T11:58:00Z"), run("2027-03-10T12:00:30Z")], None, now());
     assert_eq!(
         (found.level, found.detail.as_str()),
         (Level::Error, "1 run of a dead instance that no other instance has taken over: r")
     );
+}
+
+#[test]
+fn server_that_just_started_has_a_lease_to_take_over() {
+    let old = run(&json!({ "leaseUntil": "2027-03-10T11:00:00Z" }));
+    let started = |at: &str| Some(at.parse().unwrap());
+    let level = |since| leases(std::slice::from_ref(&old), since, now()).level;
+    assert_eq!(level(started("2027-03-10T11:59:30Z")), Level::Ok, "it waits for a lease after its start");
+    assert_eq!(level(started("2027-03-10T11:58:30Z")), Level::Error);
+    assert_eq!(level(None), Level::Error, "nothing will take it over");
 }
 
 #[test]

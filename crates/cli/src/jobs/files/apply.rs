@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::export::MAX_JOBS;
 use super::plan::{Action, Step, add_pauses, plan};
-use super::plan_check::check_plan;
+use super::plan_check::{check_plan, known_targets};
 use super::state::PausedJob;
 use crate::Program;
 use crate::confirm::agreed;
@@ -135,7 +135,9 @@ pub(super) fn carry_out(
         note("nothing was changed");
     } else if request.dry_run {
         session.out.flush()?;
-        check_plan(&session.client, wanted, &steps, session.now)?;
+        // The target of an import was checked once for all of its jobs.
+        let known = if request.paused.is_some() { Vec::new() } else { known_targets(&session.client)? };
+        check_plan(&known, wanted, &steps, session.now)?;
     } else if !todo.is_empty() {
         session.out.flush()?;
         let question = format!("Apply {} to {}?", counted(todo.len(), "change"), session.client.server());

@@ -67,6 +67,9 @@ struct Document {
     /// Whether it has a column with users.
     system: bool,
     lines: Vec<ShownLine>,
+    /// The blocks of the configuration that mail failures as `MAILTO` did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    configuration: Option<String>,
     #[serde(flatten)]
     done: Done,
 }
@@ -92,7 +95,7 @@ pub(crate) fn run(args: &CrontabArgs, now: Timestamp, output: &mut Output) -> Re
         read.push((file, text));
     }
     let mut session = Session::new(&args.online, now, output)?;
-    expect_target(&args.target, args.reads_command, &session)?;
+    expect_target(&args.target, args.reads_command, args.dry_run, &mut session)?;
     if args.tz.is_none() {
         session.advise(&format!("times are read in {}, the zone of this machine; --tz sets another", zone.name()))?;
     }
@@ -142,9 +145,15 @@ fn import(
             "unlike cron, a slot is skipped while a run of its job is active, and a run is stopped after 24 hours",
         )?;
     }
+    let configuration = crontab::mail_blocks(lines.iter().filter_map(|shown| shown.line.entry.as_ref()));
+    if let Some(blocks) = &configuration {
+        session.advise(&format!(
+            "cron mailed the output of each run; to mail failures, add this to the configuration of the server:\n\n{blocks}"
+        ))?;
+    }
     let importing = Importing { command: "crontab", file: &name, label: &label, dry_run: args.dry_run, yes: args.yes };
     let done = importing.carry_out(session, &wanted)?;
-    Ok(Document { file: name, label, system, lines, done })
+    Ok(Document { file: name, label, system, lines, configuration, done })
 }
 
 fn show(session: &mut Session<'_>, lines: &[ShownLine]) -> Result<(), CliError> {

@@ -9,8 +9,14 @@ use crate::{CliError, Session};
 use everbell_wire as wire;
 use everbell_wire::crontab::{IMPORTED_LABEL, PAUSE_REASON, SHELL_TARGET};
 
-/// Refuses, once for all jobs, a target that would not run the commands.
-pub(crate) fn expect_target(target: &str, reads_command: bool, session: &Session<'_>) -> Result<(), CliError> {
+/// Refuses, once for all jobs, a target that would not run the commands. A dry run only says that no instance serves it,
+/// so that a file can be read before the server allows commands.
+pub(crate) fn expect_target(
+    target: &str,
+    reads_command: bool,
+    dry_run: bool,
+    session: &mut Session<'_>,
+) -> Result<(), CliError> {
     let shown = printable(target);
     if target != SHELL_TARGET && !reads_command {
         return Err(CliError::invalid(format!(
@@ -24,7 +30,8 @@ pub(crate) fn expect_target(target: &str, reads_command: bool, session: &Session
     }
     let hint = "; set `allow = true` in `[shell]` of the server's configuration, then run `everbell reload`";
     let hint = if target == SHELL_TARGET { hint } else { "" };
-    Err(CliError::invalid(format!("no live instance serves the target `{shown}`{hint}")))
+    let refusal = format!("no live instance serves the target `{shown}`{hint}");
+    if dry_run { Ok(session.advise(&refusal)?) } else { Err(CliError::invalid(refusal)) }
 }
 
 /// The import of one file.

@@ -30,7 +30,15 @@ fn a_new_version_takes_only_what_changes() {
     let diff = server.get("/jobs/key:daily/diff?from=1&to=2").expect(200);
     assert_eq!(diff["items"], job["changes"]);
     // The old version is final.
-    server.post(&format!("/jobs/{}/new-version", first["id"].as_str().unwrap()), &json!({})).problem(409, "JobRetired");
+    let (old, now) = (first["id"].as_str().unwrap(), job["id"].as_str().unwrap());
+    for (action, body) in [("new-version", json!({})), ("pause", json!({ "reason": "a test" })), ("run-now", json!({}))] {
+        let refused = server.post(&format!("/jobs/{old}/{action}"), &body).problem(409, "JobRetired");
+        let expected = format!(
+            "version 1 of job `daily` is retired, which is final: the current version is 2, with the id {now}; name the \
+             job by its key to reach it"
+        );
+        assert_eq!(refused["detail"], json!(expected), "{action}");
+    }
 }
 
 #[test]

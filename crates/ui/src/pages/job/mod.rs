@@ -127,7 +127,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         upcoming: upcoming::fires(&subject, &clock, &freezes, count as usize),
         more_fires: (count < 200).then_some((count * 5).min(200)),
         versions: Version::all(&versions, &clock),
-        gaps: gaps?.map(|gaps| gaps.iter().map(|gap| GapLine::new(gap, &clock, &subject.zone)).collect()),
+        gaps: gaps?.map(|gaps| gaps.iter().map(|(gap, run)| GapLine::new(gap, *run, &clock, &subject.zone)).collect()),
         audit: audit?.map(|page| page.items.iter().map(|entry| AuditLine::new(entry, &clock)).collect()),
         payload: pretty(subject.row.job.definition.payload.as_str()),
         explanation: explanation?,

@@ -3,7 +3,7 @@
 use everbell::OrgId;
 use everbell::client::Explanation;
 use everbell_core::store::{GapFilter, PageRequest, SlotOutcome};
-use everbell_core::{Gap, GapReason, Zone};
+use everbell_core::{Gap, GapReason, JobId, RunId, Zone};
 use jiff::Timestamp;
 
 use crate::clock::Clock;
@@ -12,6 +12,9 @@ use crate::pages::action::Subject;
 use crate::request::UiRequest;
 use everbell_http::convert::describe;
 use everbell_http::problem::Problem;
+
+/// A gap of a version, and of an org where it is for one.
+pub(super) type GapOfJob = (JobId, Option<OrgId>, Gap);
 
 /// Slots in a row that got no run.
 pub(super) struct GapLine {
@@ -22,10 +25,12 @@ pub(super) struct GapLine {
     pub(super) actor: Option<String>,
     /// For whom, of a job that fires for each org.
     pub(super) org: Option<String>,
+    /// The run that the slots were merged into.
+    pub(super) run: Option<String>,
 }
 
 impl GapLine {
-    pub(super) fn new((org, gap): &(Option<OrgId>, Gap), clock: &Clock, zone: &Zone) -> GapLine {
+    pub(super) fn new((_, org, gap): &GapOfJob, run: Option<RunId>, clock: &Clock, zone: &Zone) -> GapLine {
         GapLine {
             from: clock.at(gap.first_slot_at, Some(zone)),
             to: (gap.slots > 1).then(|| clock.at(gap.last_slot_at, Some(zone))),
@@ -33,6 +38,7 @@ impl GapLine {
             reason: reason(gap.reason),
             actor: gap.actor.clone(),
             org: org.as_ref().map(ToString::to_string),
+            run: run.map(|run| run.to_string()),
         }
     }
 }
@@ -55,23 +61,24 @@ pub(super) async fn gaps(
     request: &UiRequest,
     subject: &Subject,
     limit: u32,
-) -> Result<Option<Vec<(Option<OrgId>, Gap)>>, Problem> {
+) -> Result<Option<Vec<(GapOfJob, Option<RunId>)>>, Problem> {
     if !request.may_read_runs() {
         return Ok(None);
     }
     let filter = GapFilter { job_key: Some(subject.row.job.definition.key.clone()), ..GapFilter::default() };
     let page = request.runs().gaps(&filter, &PageRequest { limit, after: None }).await?;
-    let mut joined: Vec<(Option<OrgId>, Gap)> = Vec::new();
-    for (_, org, gap) in page.items {
+    let mut joined: Vec<GapOfJob> = Vec::new();
+    for (job, org, gap) in page.items {
         match joined.last_mut() {
-            Some((None, later)) if org.is_none() && is_right_before(subject, &gap, later) => {
+            Some((_, None, later)) if org.is_none() && is_right_before(subject, &gap, later) => {
                 later.first_slot_at = gap.first_slot_at;
                 later.slots += gap.slots;
             }
-            _ => joined.push((org, gap)),
+            _ => joined.push((job, org, gap)),
         }
     }
-    Ok(Some(joined))
+    let runs = request.runs().covering(&joined).await?;
+    Ok(Some(joined.into_iter().zip(runs).collect()))
 }
 
 /// Whether no slot lies between two gaps of the same kind: people need not see that they were noted one by one.

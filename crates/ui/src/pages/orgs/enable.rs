@@ -73,11 +73,11 @@ pub(super) async fn next_fires(
     subject: &OrgSubject,
     enabled: bool,
 ) -> Result<Vec<(String, Moment)>, Problem> {
-    let clock = request.clock();
+    let (clock, freezes) = (request.clock(), request.app.bell.freezes().list().await?);
     let first = |row: &OrgJob| {
         let mut view = view(&subject.org, row);
         view.facts.place.enabled = enabled;
-        let at = fires(&view, request.now).into_iter().next()?;
+        let at = fires(&view, &freezes, request.now).into_iter().next()?;
         Some((row.job.definition.key.to_string(), subject.moment(&clock, at)))
     };
     Ok(request.orgs().jobs_of(&subject.org.id).await?.iter().filter_map(first).collect())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use everbell::Org;
+use everbell::core::freeze::{Freeze, frozen_spans};
 use everbell::core::org::{self, OrgFacts, OrgTimer, OrgView};
 use everbell::core::store::OrgJob;
 use jiff::Timestamp;
@@ -27,8 +28,9 @@ pub(super) fn view(org: &Org, row: &OrgJob) -> OrgView {
 }
 
 /// The next fires, if things were like this from now on; none in a zone that cannot be read.
-pub(super) fn fires(view: &OrgView, now: Timestamp) -> Vec<Timestamp> {
-    org::what_if(view, &view.facts.place.timezone, MAX_LISTED_FIRES, now)
+pub(super) fn fires(view: &OrgView, freezes: &[Freeze], now: Timestamp) -> Vec<Timestamp> {
+    let frozen = frozen_spans(freezes, &view.job);
+    org::what_if(view, &frozen, &view.facts.place.timezone, MAX_LISTED_FIRES, now)
         .map(|outcome| outcome.after)
         .unwrap_or_default()
 }

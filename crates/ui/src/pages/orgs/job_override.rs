@@ -98,7 +98,7 @@ async fn form(request: &UiRequest, act: Act, problem: Option<&Problem>) -> Resul
     let row = subject.job(request).await?;
     let (key, override_) =
         (row.job.definition.key.to_string(), act.to_override(&row, &request.actor.name, request.now));
-    let (before, after) = around(request, &subject, &row, override_.clone());
+    let (before, after) = around(request, &subject, &row, override_.clone()).await?;
     let page = OverridePage {
         frame: request.frame(Section::Orgs, act.title(&key, &subject.called)).await,
         refusal: refusal(problem, &["reason"]),
@@ -116,18 +116,18 @@ async fn form(request: &UiRequest, act: Act, problem: Option<&Problem>) -> Resul
 }
 
 /// Returns the next runs now and with this override.
-pub(super) fn around(
+pub(super) async fn around(
     request: &UiRequest,
     subject: &OrgSubject,
     row: &OrgJob,
     override_: Option<Override>,
-) -> (Vec<Moment>, Vec<Moment>) {
-    let clock = request.clock();
+) -> Result<(Vec<Moment>, Vec<Moment>), Problem> {
+    let (clock, freezes) = (request.clock(), request.app.bell.freezes().list().await?);
     let mut view = view(&subject.org, row);
     let shown = |times: Vec<jiff::Timestamp>| times.into_iter().map(|at| subject.moment(&clock, at)).collect();
-    let before = shown(fires(&view, request.now));
+    let before = shown(fires(&view, &freezes, request.now));
     view.facts.override_ = override_;
-    (before, shown(fires(&view, request.now)))
+    Ok((before, shown(fires(&view, &freezes, request.now))))
 }
 
 fn same(

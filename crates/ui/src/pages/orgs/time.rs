@@ -117,7 +117,7 @@ async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiRespon
         refusal: refusal(problem, &FIELDS),
         usual: usual.map(|own| (own.as_str().to_owned(), own.describe())),
         simple: expression(&row).is_some_and(|own| with_time(own, 0, 0).is_some()),
-        effect: effect(request, &subject, &row, said.expression(&row)),
+        effect: effect(request, &subject, &row, said.expression(&row)).await?,
         reason: typed(request, "reason"),
         same: same(request, &subject, &key, &said)?,
         key,
@@ -127,11 +127,16 @@ async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiRespon
     UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-fn effect(request: &UiRequest, subject: &OrgSubject, row: &OrgJob, wanted: Option<String>) -> Effect {
-    let Some(text) = wanted else { return Effect::None };
+async fn effect(
+    request: &UiRequest,
+    subject: &OrgSubject,
+    row: &OrgJob,
+    wanted: Option<String>,
+) -> Result<Effect, Problem> {
+    let Some(text) = wanted else { return Ok(Effect::None) };
     let words = match text.parse::<Expression>() {
         Ok(expression) => expression.describe(),
-        Err(error) => return Effect::Wrong(error.to_string()),
+        Err(error) => return Ok(Effect::Wrong(error.to_string())),
     };
     let override_ = Override {
         job_key: row.job.definition.key.clone(),
@@ -140,8 +145,8 @@ fn effect(request: &UiRequest, subject: &OrgSubject, row: &OrgJob, wanted: Optio
         updated_by: request.actor.name.clone(),
         updated_at: request.now,
     };
-    let (before, after) = around(request, subject, row, Some(override_));
-    Effect::Fires { words, before, after }
+    let (before, after) = around(request, subject, row, Some(override_)).await?;
+    Ok(Effect::Fires { words, before, after })
 }
 
 fn same(request: &UiRequest, subject: &OrgSubject, key: &str, said: &TimeForm) -> Result<Equivalent, Problem> {
