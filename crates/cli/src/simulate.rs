@@ -23,7 +23,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   everbell simulate daily-briefing --to +30d --duration 90s
   everbell simulate -f jobs.toml --from 2027-03-27 --to 2027-03-29 --outage 02:00..04:30
-  everbell simulate -f jobs.toml --to +1d --instances 2 --timeline jobs.svg";
+  everbell simulate -f jobs.toml --to +1d --instances 2 --timeline jobs.svg
+  everbell simulate --label team=field --to +1d";
 
 /// The places of an instance, unless its configuration says otherwise.
 const DEFAULT_CONCURRENCY: u32 = 256;
@@ -35,10 +36,13 @@ const MAX_IN_JSON: usize = 10_000;
 #[derive(Debug, Args)]
 pub(crate) struct SimulateArgs {
     /// The jobs: their keys or ids, as the server has them.
-    #[arg(value_name = "JOB", required_unless_present = "file")]
+    #[arg(value_name = "JOB", required_unless_present_any = ["file", "label"])]
     jobs: Vec<String>,
+    /// Simulate all current jobs of the server with this label, `NAME=VALUE` or `NAME`.
+    #[arg(long, value_name = "LABEL", conflicts_with = "jobs")]
+    label: Option<String>,
     /// Simulate the `[[job]]` blocks of this file instead, without a server; `-` is standard input.
-    #[arg(short, long, value_name = "FILE", conflicts_with = "jobs")]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["jobs", "label"])]
     file: Option<PathBuf>,
     /// Start here: a time as in `everbell help time`.
     #[arg(long, value_name = "TIME", default_value = "now", allow_hyphen_values = true)]
@@ -92,7 +96,13 @@ pub(crate) fn run(
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
     let subjects = match &args.file {
         Some(file) => subject::from_file(file, program, now)?,
-        None => subject::from_server(&args.jobs, &durations, &args.online, now)?,
+        None => {
+            let names = match &args.label {
+                Some(label) => subject::with_label(label, &args.online)?,
+                None => args.jobs.clone(),
+            };
+            subject::from_server(&names, &durations, &args.online, now)?
+        }
     };
     durations.expect_known(&subjects)?;
     let zone = named.unwrap_or_else(|| common_zone(&subjects));

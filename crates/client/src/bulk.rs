@@ -4,6 +4,7 @@ use everbell_wire::job::{ScheduleType, Source};
 use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::request::MissedSlots;
 
@@ -21,9 +22,11 @@ pub enum BulkAction {
     SkipNext,
     /// Retire them.
     Retire,
+    /// Edit them.
+    Edit,
 }
 
-/// Pauses, resumes, runs, skips or retires many jobs.
+/// Pauses, resumes, runs, skips, retires or edits many jobs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BulkActionRequest {
@@ -47,6 +50,9 @@ pub struct BulkActionRequest {
     /// How many runs are skipped; one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
+    /// What [`BulkAction::Edit`] changes: a merge patch with `target`, `labels` and `policies`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edit: Option<Value>,
     /// Return what would change without changing it.
     pub dry_run: bool,
 }

@@ -23,7 +23,9 @@ impl Invalid {
 
     /// The refusal of every change of a retired job.
     pub fn retired() -> Invalid {
-        let reason = format!("this version is {FINAL}: name the job by its key to reach its current version, or create it again");
+        let reason = format!(
+            "this version is {FINAL}: name the job by its key to reach its current version, or create it again"
+        );
         Invalid::new("status", reason)
     }
 

@@ -77,7 +77,7 @@ impl Targets {
     /// Serves a target that takes any payload. Returns whether the label was free.
     #[cfg(test)]
     pub(crate) fn add(&mut self, target: Target, action: Action, options: TargetOptions) -> bool {
-        self.add_checked(target, action, options, |_| Ok(()))
+        self.add_checked(target, action, options, Arc::new(|_: &Json| Ok(())))
     }
 
     /// Serves a target. Returns whether the label was free.

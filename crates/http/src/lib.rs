@@ -103,7 +103,7 @@ fn job_routes() -> Vec<Route> {
         route(get.clone(), "/jobs", Role(Viewer), jobs::list).does("listJobs", "List jobs").query(jobs::LIST)
             .details("Retired jobs are listed only if `status` or `jobKey` asks for them.")
             .returns_page::<wire::Job>("A page of jobs"),
-        route(post.clone(), "/jobs/bulk", Role(Operator), bulk::change).does("applyBulkAction", "Pause, resume, run, skip or retire many jobs").body("BulkActionRequest", bulk::BULK)
+        route(post.clone(), "/jobs/bulk", Role(Operator), bulk::change).does("applyBulkAction", "Pause, resume, run, skip, retire or edit many jobs").body("BulkActionRequest", bulk::BULK)
             .details("Name the jobs by `jobKeys` or by `filter`. Each job is changed on its own: one that fails does not stop the others.")
             .returns::<wire::Bulk>(200, "The result for each job"),
         route(get.clone(), "/jobs/{jobId}", Role(Viewer), jobs::get).does("getJob", "Get a job")

@@ -43,6 +43,12 @@ impl Problem {
         Problem { kind, detail: detail.into(), errors: Vec::new(), more: Map::new(), retry_after: None }
     }
 
+    /// Returns one sentence: the first fault with its place, or else the detail.
+    pub fn in_words(&self) -> String {
+        let fault = self.errors.first().map(|fault| format!("{}: {}", fault.location.1, fault.detail));
+        fault.unwrap_or_else(|| self.detail.clone())
+    }
+
     /// An object that does not exist, such as the `job` of this name.
     pub fn not_found(subject: &str, name: &str) -> Problem {
         let problem = Problem::new(Kind::NotFound, format!("There is no {subject} `{name}`."));

@@ -17,6 +17,7 @@ mod fragments;
 mod frame;
 mod frozen;
 mod hours;
+mod label_groups;
 mod links;
 pub(crate) mod markup;
 mod middleware;
@@ -166,6 +167,14 @@ fn action_pages() -> Vec<Page> {
         post("/bulk/pause", action::bulk::send_pause),
         get("/bulk/resume", Role(Viewer), action::bulk::resume).query(action::bulk::QUERY),
         post("/bulk/resume", action::bulk::send_resume),
+        get("/bulk/run-now", Role(Viewer), action::bulk::run_now).query(action::bulk::QUERY),
+        post("/bulk/run-now", action::bulk::send_run_now),
+        get("/bulk/skip-next", Role(Viewer), action::bulk::skip_next).query(action::bulk::QUERY),
+        post("/bulk/skip-next", action::bulk::send_skip_next),
+        get("/bulk/edit", Role(Viewer), action::bulk_edit::show).query(action::bulk::QUERY),
+        post("/bulk/edit", action::bulk_edit::send),
+        get("/bulk/retire", Role(Viewer), action::bulk::retire).query(action::bulk::QUERY),
+        post("/bulk/retire", action::bulk::send_retire),
     ]
 }
 
@@ -192,6 +201,8 @@ fn run_pages() -> Vec<Page> {
         get("/runs/export", Access::RunHistory, pages::runs::export::send).query(pages::runs::export::QUERY),
         get("/runs/picked", Access::RunHistory, pages::runs::selection::show).query(pages::runs::selection::QUERY),
         post("/runs/picked", pages::runs::selection::send),
+        get("/runs/matching", Access::RunHistory, pages::runs::matching::show).query(pages::runs::matching::QUERY),
+        post("/runs/matching", pages::runs::matching::send),
         get("/runs/{runId}", Access::RunHistory, pages::run::show),
         get("/runs/{runId}/output", Access::RunHistory, pages::run::output),
         get("/runs/{runId}/cancel", Access::RunHistory, pages::run::cancel::show),

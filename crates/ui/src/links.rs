@@ -70,7 +70,7 @@ impl Links {
 
     /// Whether there are filters besides the order.
     pub(crate) fn filtered(&self) -> bool {
-        self.query.keys().any(|name| name != "sort" && name != "limit")
+        self.query.keys().any(|name| !["sort", "limit", "group"].contains(&name.as_str()))
     }
 
     /// Whether one of these is set.

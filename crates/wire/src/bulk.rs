@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::job::ChangedField;
 use crate::words::words;
 
 words!(
@@ -19,6 +20,8 @@ words!(
         SkipNext = "skip_next",
         /// They never fire again.
         Retire = "retire",
+        /// Those that differ get a new version.
+        Edit = "edit",
     }
 );
 
@@ -68,6 +71,10 @@ pub struct BulkItem {
     pub run_id: Option<String>,
     /// Why it was not changed.
     pub detail: Option<String>,
+    /// What differs after an `edit`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub changes: Vec<ChangedField>,
 }
 
 words!(

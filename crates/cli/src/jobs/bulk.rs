@@ -4,7 +4,9 @@ use everbell_client::{BulkAction, BulkActionRequest, BulkFilter, MissedSlots};
 use everbell_wire as wire;
 use everbell_wire::bulk::BulkOutcome;
 use jiff::Timestamp;
+use serde_json::Value;
 
+use super::new_version::print_changes;
 use crate::connection::RefusalContext;
 use crate::error::warn;
 use crate::output::{Mark, counted, printable};
@@ -47,6 +49,18 @@ pub(super) fn retire(session: &mut Session<'_>, label: &str, reason: Option<Stri
     change(session, label, &request(BulkAction::Retire, label, reason))
 }
 
+/// Edits the jobs, or shows what would change about each.
+pub(super) fn edit(
+    session: &mut Session<'_>,
+    label: &str,
+    patch: Value,
+    reason: Option<String>,
+    dry_run: bool,
+) -> Result<Exit, CliError> {
+    let request = BulkActionRequest { edit: Some(patch), dry_run, ..request(BulkAction::Edit, label, reason) };
+    change(session, label, &request)
+}
+
 /// Counts the jobs that would be retired.
 pub(super) fn count_retired(session: &Session<'_>, label: &str) -> Result<u64, CliError> {
     let request = BulkActionRequest { dry_run: true, ..request(BulkAction::Retire, label, None) };
@@ -65,6 +79,7 @@ fn request(action: BulkAction, label: &str, reason: Option<String>) -> BulkActio
         until: None,
         missed: None,
         count: None,
+        edit: None,
         dry_run: false,
     }
 }
@@ -77,6 +92,8 @@ fn change(session: &mut Session<'_>, label: &str, request: &BulkActionRequest) -
         BulkAction::RunNow => ("run", "Started", Mark::Arrow),
         BulkAction::SkipNext => ("skip the next runs of", "Skipped the next runs of", Mark::Skipped),
         BulkAction::Retire => ("retire", "Retired", Mark::Ended),
+        BulkAction::Edit if request.dry_run => ("edit", "Would edit", Mark::Arrow),
+        BulkAction::Edit => ("edit", "Edited", Mark::Good),
     };
     let label = printable(label);
     let answer = session.client.send(session.client.jobs().bulk(request));
@@ -95,7 +112,8 @@ fn change(session: &mut Session<'_>, label: &str, request: &BulkActionRequest) -
 }
 
 fn report(session: &mut Session<'_>, items: &[wire::BulkItem], (done, mark): (&str, Mark)) -> Result<(), CliError> {
-    let changed = items.iter().filter(|item| item.outcome == BulkOutcome::Changed).count();
+    let is_changed = |item: &&wire::BulkItem| matches!(item.outcome, BulkOutcome::Changed | BulkOutcome::WouldChange);
+    let changed = items.iter().filter(is_changed).count();
     session.done(mark, &format!("{done} {}", counted(changed, "job")))?;
     for item in items {
         let (key, detail) = (printable(&item.job_key), item.detail.as_deref().map(printable).unwrap_or_default());
@@ -103,6 +121,10 @@ fn report(session: &mut Session<'_>, items: &[wire::BulkItem], (done, mark): (&s
             (BulkOutcome::Failed, _) => {
                 session.out.flush()?;
                 warn(format!("job `{key}`: {detail}"));
+            }
+            _ if !item.changes.is_empty() => {
+                session.detail(&key)?;
+                print_changes(session, &item.changes)?;
             }
             (BulkOutcome::Unchanged, _) => session.detail(&format!("{key}: unchanged, {detail}"))?,
             _ if item.run_id.is_some() => {

@@ -6,6 +6,7 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::bulk;
 use super::definition_args::{DefinitionArgs, TimingArgs};
 use super::editor;
 use super::policy_args::{flags, put};
@@ -23,7 +24,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   EDITOR=nano everbell jobs edit daily-briefing
   everbell jobs edit daily-briefing --cron \"30 7 * * 1-5\" --reason \"earlier in winter\"
-  everbell jobs edit daily-briefing --timeout 10m --label team=field --clear description";
+  everbell jobs edit daily-briefing --timeout 10m --label team=field --clear description
+  everbell jobs edit --where team=field --timeout 10m --dry-run";
 
 /// The names that `--clear` takes besides the flags of policies, and the member that each clears.
 const CLEARED: &[(&str, &str)] = &[
@@ -38,8 +40,14 @@ const CLEARED: &[(&str, &str)] = &[
 #[derive(Debug, Args)]
 pub(crate) struct NewVersionArgs {
     /// The job: its key or its id.
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "label_of_jobs")]
+    job: Option<String>,
+    /// Edit all jobs with this label, `NAME=VALUE` or `NAME`: their target, labels and policies.
+    #[arg(long = "where", value_name = "LABEL", conflicts_with_all = ["job", "activate"], id = "label_of_jobs")]
+    label_of_jobs: Option<String>,
+    /// Show the changes of all jobs with `--where` without applying them.
+    #[arg(long, requires = "label_of_jobs")]
+    dry_run: bool,
     /// Change the target.
     #[arg(long, value_name = "LABEL")]
     target: Option<String>,
@@ -87,29 +95,36 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, CliError> {
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
+    if let Some(label) = &args.label_of_jobs {
+        let mut patch = body(args, &named.clone().unwrap_or_else(Zone::utc), named.is_some(), now)?.members;
+        patch.remove("reason");
+        let mut session = Session::new(&args.online, now, output)?;
+        return bulk::edit(&mut session, label, Value::Object(patch), args.reason.clone(), args.dry_run);
+    }
+    let job = args.job.as_deref().unwrap_or_default();
     let zone = named.clone().unwrap_or_else(Zone::utc);
     if only_reason(&body(args, &zone, named.is_some(), now)?) && editor::is_available() {
         let mut session = Session::new(&args.online, now, output)?;
-        return editor::edit(&mut session, &args.job, args.reason.as_deref(), program);
+        return editor::edit(&mut session, job, args.reason.as_deref(), program);
     }
     let mut session = Session::new(&args.online, now, output)?;
     let jobs = session.client.jobs();
-    let action = || format!("create a new version of job `{}`", args.job);
+    let action = || format!("create a new version of job `{job}`");
     // A mistake in the flags is reported without asking the server.
     let mut request = body(args, &zone, named.is_some(), now)?;
     if only_reason(&request) {
         return Err(CliError::invalid(format!(
             "nothing to change\n  everbell jobs edit {0} --cron \"30 7 * * 1-5\"\n  everbell jobs edit --help\n  \
              set EDITOR to edit all of it as a file",
-            shell(&args.job)
+            shell(job)
         )));
     }
     if named.is_none() && args.names_times() {
         // A time without an offset is in the zone of the job.
-        let job = session.client.send(jobs.get(&args.job)).with_action(action).or_list()?.document;
+        let job = session.client.send(jobs.get(job)).with_action(action).or_list()?.document;
         args.write_times(&mut request, &own_zone(&job), now)?;
     }
-    let answer = session.client.send(jobs.create_version(&args.job, &request)).with_action(action).or_list()?;
+    let answer = session.client.send(jobs.create_version(job, &request)).with_action(action).or_list()?;
     let Some(created) = session.for_people(answer, |created| &created.job.job_key)? else { return Ok(Exit::Success) };
     report(&mut session, &created, true)?;
     Ok(Exit::Success)

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use everbell_client::WithJson;
+use everbell_client::{JobQuery, WithJson};
 use everbell_core::simulate::SimulatedJob;
 use everbell_core::{Definition, Draft, JobId, Scope, Zone};
 use everbell_wire as wire;
@@ -58,6 +58,30 @@ pub(super) fn from_file(file: &Path, program: Program, now: Timestamp) -> Result
         Ok(Subject::new(definition, Source::File(Box::new(draft)), None))
     };
     drafts.into_iter().map(subject).collect()
+}
+
+/// The most jobs of a label that are simulated.
+const MAX_LABELED_JOBS: usize = 200;
+
+/// The keys of the current jobs with a label.
+pub(super) fn with_label(label: &str, online: &OnlineArgs) -> Result<Vec<String>, CliError> {
+    let client = Connection::new(online)?;
+    let query = JobQuery { label: Some(label.to_owned()), ..JobQuery::default() };
+    let jobs = client.take(client.jobs().list(&query), MAX_LABELED_JOBS);
+    let jobs = jobs.with_action(|| format!("list the jobs with the label `{}`", printable(label)))?;
+    if jobs.next_cursor.is_some() {
+        return Err(CliError::invalid(format!(
+            "more than {MAX_LABELED_JOBS} jobs have the label `{}`: give a value, as in `name=value`",
+            printable(label)
+        )));
+    }
+    if jobs.items.is_empty() {
+        return Err(CliError::invalid(format!(
+            "no current job has the label `{}`; `everbell jobs` lists the jobs",
+            printable(label)
+        )));
+    }
+    Ok(jobs.items.into_iter().map(|job| job.job_key).collect())
 }
 
 /// Reads jobs from the server, and the durations of their runs that no flag names.

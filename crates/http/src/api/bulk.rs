@@ -1,4 +1,4 @@
-//! Actions on many jobs, optionally as a dry run: pause, resume, run now, skip the next runs, retire.
+//! Actions on many jobs, optionally as a dry run: pause, resume, run now, skip the next runs, retire, edit.
 
 use everbell::client::Change;
 use everbell::core::store::PageRequest;
@@ -8,13 +8,15 @@ use everbell_wire as wire;
 use everbell_wire::bulk::BulkAction;
 use everbell_wire::bulk::BulkOutcome as Outcome;
 use jiff::Timestamp;
+use serde_json::Value as Json;
 
 use super::actions::REASON;
+use super::edits;
 use super::jobs::{BULK_FILTER, filter};
 use crate::access::{Role, expect_role};
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
-use everbell_wire::form::job::time;
+use everbell_wire::form::job::{BULK_EDIT, time};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
 /// The most jobs of one request.
@@ -24,8 +26,8 @@ const MAX_BULK_JOBS: u32 = 1_000;
 pub const BULK: &[Field] = &[
     required(
         "action",
-        Value::Word(&["pause", "resume", "run_now", "skip_next", "retire"]),
-        "The action. `retire` requires the role `admin`.",
+        Value::Word(&["pause", "resume", "run_now", "skip_next", "retire", "edit"]),
+        "The action. `retire` and `edit` require the role `admin`.",
     ),
     optional("jobKeys", Value::List { of: &TEXT, max: MAX_BULK_JOBS as usize }, "The keys of the jobs."),
     optional(
@@ -41,6 +43,11 @@ pub const BULK: &[Field] = &[
         "How the slots of the pause are handled: `skip` runs none of them, `fire_once` runs the latest.",
     ),
     optional("count", Value::Integer { min: 1, max: 100 }, "How many runs `skip_next` skips. Default: 1."),
+    optional(
+        "edit",
+        Value::Component("BulkEdit", BULK_EDIT),
+        "What `edit` changes, as a merge patch. A job that differs gets a new version.",
+    ),
     optional("dryRun", Value::Flag, "Return what would change without changing it."),
 ];
 
@@ -51,6 +58,7 @@ enum Action {
     RunNow,
     SkipNext { count: u32 },
     Retire,
+    Edit { patch: Json },
 }
 
 /// A bulk action.
@@ -77,9 +85,15 @@ pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> 
         BulkAction::RunNow => Action::RunNow,
         BulkAction::SkipNext => Action::SkipNext { count: form.count("count").unwrap_or(1) },
         BulkAction::Retire => Action::Retire,
+        BulkAction::Edit => Action::Edit { patch: form.value("edit").cloned().unwrap_or_default() },
         _ => Action::Resume { once: form.text("missed") == Some("fire_once") },
     };
-    if matches!(action, Action::Retire) {
+    if let Action::Edit { patch } = &action
+        && patch.as_object().is_none_or(serde_json::Map::is_empty)
+    {
+        form.fault("edit", "required", "is required to edit: `target`, `labels` or `policies`");
+    }
+    if matches!(action, Action::Retire | Action::Edit { .. }) {
         expect_role(&request.actor, Role::Admin)?;
     }
     let bulk = BulkRequest { action, reason, dry_run: form.flag("dryRun") };
@@ -138,6 +152,7 @@ async fn one(request: &ApiRequest, row: &JobRow, bulk: &BulkRequest) -> wire::Bu
         run_id: None,
         outcome,
         detail,
+        changes: Vec::new(),
     };
     // Each job is a part of the request: what was done for it before is not done again.
     let part = request.request_key.as_ref().map(|key| key.part(&definition.id.to_string()));
@@ -150,13 +165,25 @@ async fn one(request: &ApiRequest, row: &JobRow, bulk: &BulkRequest) -> wire::Bu
     if !bulk.action.concerns(status) && !done {
         return item(Outcome::Unchanged, Some(format!("it is {status}")));
     }
+    let jobs = match (&bulk.reason, &bulk.action) {
+        (Some(reason), Action::RunNow | Action::SkipNext { .. } | Action::Retire | Action::Edit { .. }) => {
+            jobs.because(reason)
+        }
+        _ => jobs,
+    };
+    if let Action::Edit { patch } = &bulk.action
+        && !done
+    {
+        let (outcome, changes, detail) = match edited(request, row, &jobs, patch, bulk.dry_run).await {
+            Ok((outcome, changes)) => (outcome, changes, None),
+            Err(problem) => (Outcome::Failed, Vec::new(), Some(problem.in_words())),
+        };
+        let detail = detail.or_else(|| (outcome == Outcome::Unchanged).then(|| "nothing differs".to_owned()));
+        return wire::BulkItem { changes, ..item(outcome, detail) };
+    }
     if bulk.dry_run {
         return item(Outcome::WouldChange, None);
     }
-    let jobs = match (&bulk.reason, &bulk.action) {
-        (Some(reason), Action::RunNow | Action::SkipNext { .. } | Action::Retire) => jobs.because(reason),
-        _ => jobs,
-    };
     match carry_out(&jobs, definition.id, &bulk.action).await {
         Ok(Some(RunNow::Skipped { blocking, .. })) => {
             item(Outcome::Unchanged, Some(format!("run {blocking} is active, so the new run was skipped")))
@@ -179,6 +206,25 @@ fn next_run(request: &ApiRequest, row: &JobRow, action: &Action) -> Option<Times
     row.job.definition.spec.as_ref().ok().and_then(|spec| spec.next_after(after))
 }
 
+/// Edits a job, unless nothing differs or nothing shall change. Returns what differs.
+async fn edited(
+    request: &ApiRequest,
+    row: &JobRow,
+    jobs: &Jobs,
+    patch: &Json,
+    dry_run: bool,
+) -> Result<(Outcome, Vec<wire::ChangedField>), Problem> {
+    let changes = edits::planned(request, row, patch).await?;
+    if changes.is_empty() {
+        return Ok((Outcome::Unchanged, changes));
+    }
+    if dry_run {
+        return Ok((Outcome::WouldChange, changes));
+    }
+    edits::apply_to(request, jobs, row.job.definition.id, patch).await?;
+    Ok((Outcome::Changed, changes))
+}
+
 async fn carry_out(jobs: &Jobs, job: JobId, action: &Action) -> Result<Option<RunNow>, StoreError> {
     match action {
         Action::Pause { reason, until } => {
@@ -188,6 +234,8 @@ async fn carry_out(jobs: &Jobs, job: JobId, action: &Action) -> Result<Option<Ru
         Action::Resume { once: false } => drop(jobs.resume(job).await?),
         Action::SkipNext { count } => drop(jobs.skip_next(job, *count).await?),
         Action::Retire => drop(jobs.retire(job).await?),
+        // It was done before, by a request of the same key.
+        Action::Edit { .. } => {}
         Action::RunNow => return jobs.run_now(job).await.map(Some),
     }
     Ok(None)
@@ -204,7 +252,7 @@ impl Action {
         match self {
             Action::Pause { .. } | Action::SkipNext { .. } => status == JobStatus::Active,
             Action::Resume { .. } => status == JobStatus::Paused,
-            Action::RunNow | Action::Retire => status != JobStatus::Retired,
+            Action::RunNow | Action::Retire | Action::Edit { .. } => status != JobStatus::Retired,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! New versions of jobs, and differences between versions.
 
 use axum::http::StatusCode;
-use everbell::{JobRow, StoreError};
+use everbell::{JobRow, Jobs, StoreError};
 use everbell_core::store::{Changed, JobRef};
+use everbell_core::{Definition, Draft, JobId};
 use everbell_wire as wire;
 use everbell_wire::FaultCode;
 use serde_json::value::RawValue;
@@ -47,7 +48,7 @@ pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let before = request.jobs().get(request.job()?).await?;
     let (key, revision) = (&before.job.definition.key, before.job.state.revision);
     StoreError::expect_revision("job", key, request.if_match, Some(revision))?;
-    let wanted = merged(&request, &before).await?;
+    let wanted = merged(&request, &request.body, &before).await?;
     if wanted.faults.is_empty() && !differs(&request, &before, &wanted)? {
         return job_response(&request, StatusCode::OK, &before).await;
     }
@@ -64,24 +65,47 @@ pub async fn restore_declaration(request: ApiRequest) -> Result<ApiResponse, Pro
     Ok(ApiResponse::ok(&documented(&request, row).await)?.header("etag", etag(row)))
 }
 
-/// Reads the job, applies the body and commits with the revision that was read. Retries after a conflict.
+/// Applies the body to the job of the request.
 async fn edit(request: &ApiRequest) -> Result<Edited, Problem> {
     let form = request.body(EDIT);
     let jobs = request.jobs_because(form.text("reason"));
+    apply(request, &jobs, &request.job()?, &request.body).await
+}
+
+/// Returns what a merge patch would change about a job: nothing if it is so already.
+pub(super) async fn planned(
+    request: &ApiRequest,
+    before: &JobRow,
+    patch: &Value,
+) -> Result<Vec<wire::ChangedField>, Problem> {
+    let wanted = merged(request, patch, before).await?;
+    let JobForm { draft, faults } = wanted;
+    refuse(faults)?;
+    Ok(changed_fields(&before.job.definition, &after(before, &draft)?))
+}
+
+/// Applies a merge patch to one of many jobs.
+pub(super) async fn apply_to(request: &ApiRequest, jobs: &Jobs, job: JobId, patch: &Value) -> Result<(), Problem> {
+    apply(request, jobs, &JobRef::Id(job), patch).await.map(drop)
+}
+
+/// Reads the job, applies a merge patch and commits with the revision that was read. Retries after a conflict.
+async fn apply(request: &ApiRequest, jobs: &Jobs, job: &JobRef, patch: &Value) -> Result<Edited, Problem> {
     let mut attempt = 1;
     loop {
-        let before = jobs.get(request.job()?).await?;
-        let JobForm { draft, faults } = merged(request, &before).await?;
+        let before = jobs.get(job.clone()).await?;
+        let JobForm { draft, faults } = merged(request, patch, &before).await?;
         refuse(faults)?;
         let refused = |problems| Problem::from(StoreError::from(first(problems)));
         let anchor = draft.anchor(&before.job.definition, request.app.bell.now());
         let mut edit = draft.edit(anchor).map_err(refused)?;
-        if !definition::changes_timing(&request.body) && before.job.definition.spec.is_ok() {
+        if !definition::changes_timing(patch) && before.job.definition.spec.is_ok() {
             edit.spec = None;
         }
         let revision = request.if_match.unwrap_or(before.job.state.revision);
         let change = jobs.new_version(JobRef::Id(before.job.definition.id), edit).if_revision(revision);
-        let change = if form.flag("activate") { change.activate() } else { change };
+        let activates = patch.get("activate").and_then(Value::as_bool).unwrap_or_default();
+        let change = if activates { change.activate() } else { change };
         match change.await {
             Err(error) if error.is_conflict() && request.if_match.is_none() && attempt < MAX_EDIT_ATTEMPTS => {
                 attempt += 1;
@@ -96,24 +120,24 @@ fn first(problems: Vec<everbell::Invalid>) -> everbell::Invalid {
     problems.into_iter().next().unwrap_or_else(|| everbell::Invalid::new("job", "is refused"))
 }
 
-/// The job as it would be.
-async fn merged(request: &ApiRequest, before: &JobRow) -> Result<JobForm, Problem> {
+/// The job as it would be after this merge patch.
+async fn merged(request: &ApiRequest, body: &Value, before: &JobRow) -> Result<JobForm, Problem> {
     let own = &before.job.definition;
     let mut document = definition::document(own);
-    let mut patch = request.body.clone();
+    let mut patch = body.clone();
     if let Value::Object(members) = &mut patch {
         for own in ["reason", "activate", "payload"] {
             members.remove(own);
         }
     }
     definition::merge(&mut document, &patch);
-    let payload = match request.body.get("payload") {
+    let payload = match body.get("payload") {
         Some(_) => request.raw("payload"),
         None => RawValue::from_string(own.payload.as_str().to_owned()).ok(),
     };
     let mut read = job::read(&document, payload.as_deref(), Naming::Camel);
     // The shape of the patch itself comes first: what it says wrongly may be lost in the merge.
-    let mut faults = Form::read(&request.body, EDIT, Naming::Camel).faults();
+    let mut faults = Form::read(body, EDIT, Naming::Camel).faults();
     faults.iter_mut().for_each(with_alternative);
     faults.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/jobKey"));
     let mut seen = std::collections::BTreeSet::new();
@@ -136,6 +160,12 @@ fn with_alternative(fault: &mut Fault) {
 }
 
 fn differs(request: &ApiRequest, before: &JobRow, wanted: &JobForm) -> Result<bool, Problem> {
+    let after = after(before, &wanted.draft)?;
+    Ok(request.body.get("activate").is_some() || after.content_hash() != before.job.definition.content_hash())
+}
+
+/// The definition of a job that becomes this draft.
+fn after(before: &JobRow, wanted: &Draft) -> Result<Definition, Problem> {
     let definition = &before.job.definition;
     let made = everbell::Made {
         id: definition.id,
@@ -143,8 +173,7 @@ fn differs(request: &ApiRequest, before: &JobRow, wanted: &JobForm) -> Result<bo
         by: &definition.created_by,
         at: definition.created_at,
     };
-    let after = wanted.draft.definition(&made).map_err(|problems| Problem::from(StoreError::from(first(problems))))?;
-    Ok(request.body.get("activate").is_some() || after.content_hash() != definition.content_hash())
+    wanted.definition(&made).map_err(|problems| Problem::from(StoreError::from(first(problems))))
 }
 
 pub(crate) async fn diff(request: ApiRequest) -> Result<ApiResponse, Problem> {
@@ -160,8 +189,11 @@ pub(crate) async fn diff(request: ApiRequest) -> Result<ApiResponse, Problem> {
 
 /// Returns the members that differ between two versions.
 pub fn changes(from: &JobRow, to: &JobRow) -> Vec<wire::ChangedField> {
-    let flat = |row: &JobRow| {
-        let own = &row.job.definition;
+    changed_fields(&from.job.definition, &to.job.definition)
+}
+
+fn changed_fields(from: &Definition, to: &Definition) -> Vec<wire::ChangedField> {
+    let flat = |own: &Definition| {
         let mut document = definition::document(own);
         document["payload"] = serde_json::from_str(own.payload.as_str()).unwrap_or(Value::Null);
         let mut members = Vec::new();

@@ -26,7 +26,8 @@ const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// Statuses of runs that have ended.
 const ENDED: Value = Value::Word(&["succeeded", "failed", "canceled", "skipped"]);
 
-const FILTER: &[Field] = &[
+/// The properties that select runs.
+pub const FILTER: &[Field] = &[
     optional("jobKey", TEXT, "Only runs of the job with this key, in any version."),
     optional("label", TEXT, "Only runs of jobs with this label: `name` or `name=value`."),
     optional("status", Value::List { of: &ENDED, max: 4 }, "Only runs with one of these statuses. Default: `failed`."),

@@ -115,7 +115,8 @@ async fn selected(app: &App, query: &TopQuery) -> Result<BTreeSet<String>, Probl
         let page = app.bell.jobs().list(&filter, &PageRequest { limit: 1_000, after }).await?;
         keys.extend(page.items.iter().map(|row| row.job.definition.key.to_string()));
         if keys.len() > MAX_SELECTED_JOBS {
-            let reason = format!("with the other filters selects more than {MAX_SELECTED_JOBS} jobs: use a narrower one");
+            let reason =
+                format!("with the other filters selects more than {MAX_SELECTED_JOBS} jobs: use a narrower one");
             let name = if query.label.is_some() { "label" } else { "target" };
             return Err(Problem::at("parameter", name, reason));
         }

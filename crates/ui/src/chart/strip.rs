@@ -35,7 +35,7 @@ pub(crate) struct StripRun {
 /// Where a strip stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StripSize {
-    /// In a list: 30 runs, for those who see and point.
+    /// In a list: 60 runs, for those who see and point.
     List,
     /// On the page of the job: 90 runs, days and versions.
     Page,
@@ -45,7 +45,7 @@ impl StripSize {
     /// How many runs there is room for.
     pub(crate) const fn slots(self) -> usize {
         match self {
-            StripSize::List => 30,
+            StripSize::List => 60,
             StripSize::Page => 90,
         }
     }

@@ -37,6 +37,7 @@ pub(crate) struct Timeline<'a> {
 }
 
 /// A job.
+#[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) key: String,
     pub(crate) href: String,
@@ -62,6 +63,7 @@ impl Row {
 }
 
 /// Slots to come that are drawn as one: too many to see each, or kept from firing by a freeze.
+#[derive(Clone)]
 pub(crate) struct Band {
     /// [`What::Planned`] or [`What::Frozen`].
     pub(crate) what: What,
@@ -73,6 +75,7 @@ pub(crate) struct Band {
 }
 
 /// A time that is hatched, because something did not happen in it.
+#[derive(Clone)]
 pub(crate) struct Hatch {
     pub(crate) from: Timestamp,
     pub(crate) until: Timestamp,
@@ -81,6 +84,7 @@ pub(crate) struct Hatch {
 }
 
 /// Something that has a place on the axis.
+#[derive(Clone)]
 pub(crate) struct Event {
     pub(crate) what: What,
     /// The start time, or the slot if it never started.

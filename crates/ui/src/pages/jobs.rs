@@ -17,6 +17,8 @@ use self::history::History;
 use crate::clock::{Clock, lasted};
 use crate::frame::NavCounts;
 use crate::frozen::Frozen;
+use crate::label_groups::{GROUP, group_name, groups};
+use crate::links::Chip;
 use crate::markup::{Markup, url_part};
 use crate::pages::action::bulk::MAX_RETURN_PATH_CHARS;
 use crate::{Frame, Links, Section, UiRequest, UiResponse, badge};
@@ -24,10 +26,24 @@ use everbell_http::access::Role;
 use everbell_http::api::jobs::{self, filter};
 use everbell_http::page;
 use everbell_http::problem::Problem;
-use everbell_wire::form::Field;
+use everbell_wire::form::{Field, joined};
 
-/// The query parameters, which are those of the API.
-pub(crate) const QUERY: &[Field] = jobs::LIST;
+/// The query parameters: those of the API, and how to group.
+pub(crate) const QUERY: &[Field] = &joined::<{ jobs::LIST.len() + 1 }>(jobs::LIST, &[GROUP]);
+
+/// The filters that are shown as such, and what they are called. The tabs show the status.
+const FILTERS: [(&str, &str); 10] = [
+    ("q", "Text"),
+    ("label", "Label"),
+    ("target", "Target"),
+    ("scheduleType", "Type"),
+    ("lastRunStatus", "Last run"),
+    ("source", "Source"),
+    ("errored", "Schedule error"),
+    ("failing", "Failing"),
+    ("scheduled", "Next run"),
+    ("jobKey", "Versions of"),
+];
 
 /// How far ahead daylight saving time changes are shown.
 const CLOCK_CHANGE_HORIZON: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -43,11 +59,15 @@ struct JobsPage {
     /// Where all that match are paused or resumed.
     matching: Links,
     sort: &'static str,
+    /// The filters that are set.
+    chips: Vec<Chip>,
     /// Whether versions that an edit replaced are listed, so that a key does not name a row.
     versions: bool,
     /// Whether there was never a job.
     none_yet: bool,
     rows: Vec<Row>,
+    /// The names of labels to group by.
+    label_names: BTreeSet<String>,
     /// How many jobs are retired, unless they are many.
     archived: Option<u32>,
     /// How many match, if they are all on this page.
@@ -65,6 +85,8 @@ struct JobsPage {
 
 /// A job in the list.
 pub(crate) struct Row {
+    /// The group that begins with this row: its name, how many of these jobs it has, and the list of its jobs.
+    pub(crate) group: Option<(String, usize, Option<String>)>,
     pub(crate) key: String,
     pub(crate) part: String,
     pub(crate) version: u32,
@@ -133,6 +155,7 @@ impl Row {
         let own = spec.filter(|_| !for_each);
         Row {
             history: None,
+            group: None,
             key: definition.key.to_string(),
             part: url_part(definition.key.as_str()),
             version: definition.version,
@@ -239,6 +262,10 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let links = Links::new("/jobs", &request.query);
     let next = page::next(&api_request, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let first = form.has("cursor").then(|| links.here());
+    let mut rows = rows(&page.items, &summaries, &freezes, &clock);
+    if let Some(label) = form.text("group") {
+        rows = grouped(rows, &page.items, label, &links);
+    }
     let none_yet = frame.nav_counts.as_ref().is_some_and(|nav_counts| nav_counts.jobs + nav_counts.retired == 0);
     let template = JobsPage {
         frame,
@@ -246,11 +273,13 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         matching: matching(&request),
         labels: page.items.iter().flat_map(|row| label_texts(&row.job.definition)).collect(),
         whole: (first.is_none() && next.is_none()).then_some(page.items.len()),
-        rows: rows(&page.items, &summaries, &freezes, &clock),
+        label_names: page.items.iter().flat_map(|row| row.job.definition.labels.keys().cloned()).collect(),
+        rows,
         targets: targets?,
         archived,
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
+        chips: links.chips(&FILTERS),
         links,
         sort,
         versions,
@@ -281,10 +310,26 @@ fn rows(jobs: &[JobRow], summaries: &HashMap<String, Vec<RunSummary>>, freezes: 
     jobs.iter().map(row).collect()
 }
 
+/// The rows in the order of the values of a label; the first of each group has its name.
+fn grouped(rows: Vec<Row>, jobs: &[JobRow], label: &str, links: &Links) -> Vec<Row> {
+    let groups = groups(jobs, |job| job.job.definition.labels.get(label).cloned());
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    let mut ordered = Vec::with_capacity(rows.len());
+    for (value, places) in groups {
+        let name = group_name(label, value.as_deref());
+        let href = value.as_ref().map(|_| links.with("label", &name));
+        let mut group = Some((name, places.len(), href));
+        for place in places {
+            ordered.extend(rows[place].take().map(|row| Row { group: group.take(), ..row }));
+        }
+    }
+    ordered
+}
+
 /// The filters without the order, for what is done to all that match; and the way back to the list as it is.
 fn matching(request: &UiRequest) -> Links {
     let mut filters = request.query.as_object().cloned().unwrap_or_default();
-    filters.retain(|name, _| !["sort", "limit", "jobKey"].contains(&name.as_str()));
+    filters.retain(|name, _| !["sort", "limit", "jobKey", "group"].contains(&name.as_str()));
     filters.insert("all".to_owned(), true.into());
     if request.here.len() <= MAX_RETURN_PATH_CHARS {
         filters.insert("back".to_owned(), request.here.as_str().into());
@@ -301,67 +346,4 @@ pub(crate) async fn targets(request: &UiRequest, chosen: &[&str]) -> Result<Vec<
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use everbell::core::change;
-    use everbell_core::{Job, JobId, JobKey, JobState, Json, Policies, Source, Target, Unschedulable};
-
-    use super::*;
-    use crate::clock::Face;
-
-    /// A job whose zone is gone, as it is noticed when it is due.
-    fn broken(error: Option<&str>) -> JobRow {
-        let created_at: Timestamp = "2026-11-15T00:00:00Z".parse().unwrap();
-        let definition = Definition {
-            id: JobId::new(created_at, [1; 10]),
-            key: JobKey::new("moved").unwrap(),
-            version: 1,
-            target: Target::new("log").unwrap(),
-            payload: Json::parse("payload", "{}").unwrap(),
-            spec: Err(Unschedulable {
-                expression: Some("0 8 * * *".to_owned()),
-                timezone: "Mars/Base".to_owned(),
-                reason: "unknown time zone".to_owned(),
-                ..Unschedulable::default()
-            }),
-            policies: Policies::default(),
-            scope: Scope::Global,
-            description: String::new(),
-            labels: BTreeMap::new(),
-            source: Source::Api,
-            supersedes: None,
-            created_by: "ana".to_owned(),
-            created_at,
-            trace_context: None,
-        };
-        let new = change::create(definition);
-        let state = JobState { error: error.map(str::to_owned), ..new.state };
-        JobRow::new(Job { definition: new.definition, state })
-    }
-
-    #[test]
-    fn why_a_job_cannot_fire_is_said_once() {
-        let now = "2026-11-15T09:00:00Z".parse().unwrap();
-        let clock = Clock { now, face: Face::Schedule, mine: Zone::utc() };
-        let row = Row::new(&broken(Some("unknown time zone `Mars/Base`")), &[], &clock);
-        assert_eq!(row.about.as_deref(), Some("unknown time zone `Mars/Base`"));
-        assert_eq!(row.schedule.text, "Cannot be read");
-        // Until the error is recorded, only the schedule shows it.
-        assert_eq!(Row::new(&broken(None), &[], &clock).schedule.text, "Cannot be read: unknown time zone");
-    }
-
-    #[test]
-    fn a_change_of_clocks_is_told_a_month_ahead() {
-        let spec = |expression: &str, zone: &str| {
-            Spec::recurring(expression.parse().unwrap(), Zone::get(zone).unwrap(), Timestamp::UNIX_EPOCH)
-        };
-        let change = |expression, zone, now: &str| clock_change(&spec(expression, zone), now.parse().unwrap());
-        let gap = change("30 2 * * *", "America/New_York", "2027-03-01T00:00:00Z");
-        assert!(gap.is_some_and(|text| text.contains("2027-03-14")));
-        assert_eq!(change("30 2 * * *", "America/New_York", "2027-01-01T00:00:00Z"), None);
-        assert_eq!(change("30 5 * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
-        assert_eq!(change("*/5 * * * *", "America/New_York", "2027-03-01T00:00:00Z"), None);
-        assert_eq!(change("30 2 * * *", "UTC", "2027-03-01T00:00:00Z"), None);
-    }
-}
+mod tests;

@@ -1,6 +1,7 @@
 //! The list of runs.
 
 pub(crate) mod export;
+pub(crate) mod matching;
 pub(crate) mod period;
 pub(crate) mod row;
 mod search;
@@ -29,10 +30,11 @@ use row::{Hosts, Row};
 pub(crate) const QUERY: &[Field] = runs::LIST;
 
 /// The filters that are shown as such, and what they are called.
-const FILTERS: [(&str, &str); 10] = [
+const FILTERS: [(&str, &str); 11] = [
     ("status", "Status"),
     ("target", "Target"),
     ("jobKey", "Job"),
+    ("label", "Label"),
     ("jobId", "Version"),
     ("triggerType", "Trigger"),
     ("instanceId", "Instance"),
@@ -70,6 +72,8 @@ struct RunsPage {
     refusal: Refusal,
     /// The reason why the actor may not act.
     no_act: Option<String>,
+    /// Where all that match are run again, and the words before the link.
+    matching: Option<(String, &'static str)>,
 }
 
 /// Why a list is empty, and what there is instead.
@@ -113,6 +117,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         first: request.query.get("cursor").map(|_| links.here()),
         refusal: Refusal::default(),
         no_act: request.barred(Role::Operator),
+        matching: matching::offer(&request.query, &request.here),
         links,
     };
     shown.set = set(&shown);

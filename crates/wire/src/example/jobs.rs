@@ -195,6 +195,7 @@ impl Example for Bulk {
             next_run_at: Some(at(NEXT_RUN_AT)),
             run_id: None,
             detail: None,
+            changes: Vec::new(),
         };
         Bulk { dry_run: true, action: BulkAction::Pause, changed: 1, items: vec![item] }
     }

@@ -68,6 +68,17 @@ pub const EDIT: &[Field] = with_job_fields!(
     optional
 );
 
+/// The fields of an edit of many jobs: what may be the same for all of them.
+pub const BULK_EDIT: &[Field] = &[
+    optional("target", TEXT, "The target."),
+    optional("labels", Kind::Texts, "Labels to set. `null` removes a label; other labels are kept."),
+    optional(
+        "policies",
+        Kind::Component("PoliciesInput", policies::FIELDS),
+        "Policies to change. `null` resets a policy; other policies are kept.",
+    ),
+];
+
 /// A job, as far as it could be read, and its faults.
 #[derive(Debug)]
 pub struct JobForm {

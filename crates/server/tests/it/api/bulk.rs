@@ -50,3 +50,47 @@ fn bad_wishes_are_refused() {
         assert_eq!(server.post("/jobs/bulk", &body).faults(), [place], "{body}");
     }
 }
+
+#[test]
+fn edit_of_many_jobs_shows_and_makes_what_differs_about_each() {
+    let server = Server::start();
+    server.job("a", &json!({ "labels": {"team": "data", "tier": "1"}, "policies": {"timeout": "5m"} }));
+    server.job("b", &json!({ "labels": {"team": "data"}, "policies": {"timeout": "10m"}, "target": "sleep" }));
+    server.job("c", &json!({ "labels": {"team": "ops"} }));
+    let edit = json!({ "target": "sleep", "labels": {"tier": null}, "policies": {"timeout": "10m"} });
+    let mut body = json!({ "action": "edit", "filter": {"label": "team=data"}, "edit": edit, "dryRun": true });
+    let dry = server.post("/jobs/bulk", &body).expect(200);
+    assert_eq!(outcomes(&dry), [("a", "would_change"), ("b", "unchanged")]);
+    let expected = json!([
+        { "field": "labels.tier", "from": "1", "to": null },
+        { "field": "policies.timeout", "from": "PT5M", "to": "PT10M" },
+        { "field": "target", "from": "print", "to": "sleep" },
+    ]);
+    assert_eq!(dry["items"][0]["changes"], expected);
+    assert_eq!(server.get("/jobs/key:a").expect(200)["version"], 1);
+
+    body["dryRun"] = json!(false);
+    body["reason"] = json!("ten minutes for all");
+    let done = server.post("/jobs/bulk", &body).expect(200);
+    assert_eq!(
+        (outcomes(&done), &done["items"][0]["changes"]),
+        (vec![("a", "changed"), ("b", "unchanged")], &expected)
+    );
+    let (a, b) = (server.get("/jobs/key:a").expect(200), server.get("/jobs/key:b").expect(200));
+    assert_eq!((&a["version"], &a["labels"], &a["target"]), (&json!(2), &json!({"team": "data"}), &json!("sleep")));
+    assert_eq!((&a["policies"]["timeout"], &b["version"]), (&json!("PT10M"), &json!(1)));
+    assert_eq!(server.get("/audit?object=job:a").expect(200)["items"][0]["reason"], "ten minutes for all");
+
+    for (edit, place) in [
+        (json!({}), "#/edit"),
+        (json!({ "cronExpression": "@daily" }), "#/edit/cronExpression"),
+        (json!({ "policies": {"timeout": "soon"} }), "#/edit/policies/timeout"),
+    ] {
+        let body = json!({ "action": "edit", "jobKeys": ["a"], "edit": edit });
+        assert_eq!(server.post("/jobs/bulk", &body).faults(), [place], "{body}");
+    }
+    let unknown = json!({ "action": "edit", "jobKeys": ["a"], "edit": {"target": "nowhere"} });
+    let refused = server.post("/jobs/bulk", &unknown).expect(200);
+    assert_eq!(outcomes(&refused), [("a", "failed")]);
+    assert!(refused["items"][0]["detail"].as_str().is_some_and(|why| why.starts_with("/target: ")), "{refused}");
+}

@@ -31,7 +31,8 @@ fn a_new_version_takes_only_what_changes() {
     assert_eq!(diff["items"], job["changes"]);
     // The old version is final.
     let (old, now) = (first["id"].as_str().unwrap(), job["id"].as_str().unwrap());
-    for (action, body) in [("new-version", json!({})), ("pause", json!({ "reason": "a test" })), ("run-now", json!({}))] {
+    for (action, body) in [("new-version", json!({})), ("pause", json!({ "reason": "a test" })), ("run-now", json!({}))]
+    {
         let refused = server.post(&format!("/jobs/{old}/{action}"), &body).problem(409, "JobRetired");
         let expected = format!(
             "version 1 of job `daily` is retired, which is final: the current version is 2, with the id {now}; name the \

@@ -118,3 +118,62 @@ fn each_job_is_told_in_its_own_zone_and_the_list_comes_back_as_it_was() {
     let elsewhere = ana.page("/bulk/resume?key=tokyo&back=https%3A%2F%2Fevil.example");
     assert_eq!(back(&elsewhere), "/");
 }
+
+#[test]
+fn selected_jobs_run_now_skip_their_next_runs_and_retire() {
+    let server = Server::start();
+    ["a", "b"].iter().for_each(|key| drop(server.job(key, &json!({}))));
+    let ana = Visitor::admin(&server);
+    let run = ana.page("/bulk/run-now?key=a&key=b");
+    assert_has(&run, &["This runs 2 jobs now.", "Run 2 jobs", "Will run now"]);
+    assert_eq!(ana.submit("/bulk/run-now", &run, &[("keys", "a\nb"), ("reason", "after the fix")]).status, 303);
+    server.until("/runs?status=succeeded", |page| page["items"].as_array().unwrap().len() == 2);
+
+    let next = server.get("/jobs/key:a").expect(200)["nextRunAt"].clone();
+    let skip = ana.page("/bulk/skip-next?key=a");
+    assert_has(&skip, &["This skips the next runs of 1 active job;", "Skip next runs of 1 job"]);
+    let wrong = ana.submit("/bulk/skip-next", &skip, &[("keys", "a"), ("count", "many")]);
+    assert_eq!(wrong.status, 400);
+    assert_has(&wrong.text, &["must be a number from 1 to 100"]);
+    assert_eq!(ana.submit("/bulk/skip-next", &skip, &[("keys", "a"), ("count", "2")]).status, 303);
+    assert_ne!(server.get("/jobs/key:a").expect(200)["nextRunAt"], next);
+
+    let retire = ana.page("/bulk/retire?key=b");
+    assert_has(&retire, &["This retires 1 job, which is final;"]);
+    assert_eq!(ana.submit("/bulk/retire", &retire, &[("keys", "b")]).status, 400, "it must be confirmed");
+    assert_eq!(status(&server, "b"), "active");
+    assert_eq!(ana.submit("/bulk/retire", &retire, &[("keys", "b"), ("confirm", "yes")]).status, 303);
+    assert_eq!(status(&server, "b"), "retired");
+    let operator = Visitor::sign_in(&server, "operator");
+    assert_eq!(operator.get("/bulk/retire?key=a").status, 403);
+    assert!(!operator.page("/jobs").contains("/bulk/retire"));
+}
+
+#[test]
+fn selected_jobs_are_edited_after_a_preview_of_each() {
+    let server = Server::start();
+    server.job("a", &json!({ "labels": {"tier": "1"}, "policies": {"timeout": "5m"} }));
+    server.job("b", &json!({ "policies": {"timeout": "10m"}, "labels": {"team": "data"} }));
+    let ana = Visitor::admin(&server);
+    let form = ana.page("/bulk/edit?key=a&key=b");
+    assert_has(&form, &["Edit 2 jobs", "Preview changes"]);
+    let wrong = ana.submit("/bulk/edit", &form, &[("keys", "a\nb"), ("edit/policies/timeout", "soon")]);
+    assert!(wrong.status == 400 && wrong.text.contains("id=\"edit/policies/timeout-note\""), "{}", wrong.text);
+    let nothing = ana.submit("/bulk/edit", &form, &[("keys", "a\nb")]);
+    assert!(nothing.status == 400 && nothing.text.contains("change at least one field"), "{}", nothing.text);
+    let fields =
+        [("keys", "a\nb"), ("edit/labels", "team=data"), ("removed", "tier"), ("edit/policies/timeout", "10m")];
+    let preview = ana.submit("/bulk/edit", &form, &fields);
+    assert_eq!(preview.status, 200, "{}", preview.text);
+    assert_has(
+        &preview.text,
+        &["This changes 1 of 2 jobs.", "<code>labels.tier</code>", "PT5M", "PT10M", "Edit 1 job"],
+    );
+    assert_eq!(server.get("/jobs/key:a").expect(200)["version"], 1);
+    let saved = ana.submit("/bulk/edit", &preview.text, &[&fields[..], &[("do", "save")]].concat());
+    assert_eq!(saved.status, 303, "{}", saved.text);
+    let (a, b) = (server.get("/jobs/key:a").expect(200), server.get("/jobs/key:b").expect(200));
+    assert_eq!((&a["labels"], &a["policies"]["timeout"]), (&json!({"team": "data"}), &json!("PT10M")));
+    assert_eq!((&a["version"], &b["version"]), (&json!(2), &json!(1)));
+    assert_eq!(Visitor::sign_in(&server, "operator").get("/bulk/edit?key=a").status, 403);
+}

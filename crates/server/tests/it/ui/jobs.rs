@@ -129,3 +129,31 @@ fn viewers_see_why_they_may_not_act() {
     led(&ana.send("/jobs/a/pause", &[("reason", "to see it")]));
     assert_has(&ana.page("/jobs"), &["/jobs/a/resume", "Change reason"]);
 }
+
+#[test]
+fn jobs_are_grouped_by_the_values_of_a_label() {
+    let server = Server::start();
+    server.job("z", &json!({ "labels": {"team": "data"} }));
+    server.job("a", &json!({ "labels": {"team": "ops"} }));
+    server.job("b", &json!({ "labels": {"team": "data"} }));
+    server.job("none", &json!({}));
+    let admin = Visitor::admin(&server);
+    for path in ["/jobs?group=team&sort=jobKey", "/timeline?group=team&empty=true"] {
+        let page = admin.page(path);
+        let places =
+            ["team=data</a>", "/jobs/b\"", "/jobs/z\"", "team=ops</a>", "/jobs/a\"", "without team", "/jobs/none\""];
+        let body = page.split_once("<main").map_or(page.as_str(), |(_, main)| main);
+        let found: Vec<Option<usize>> = places.iter().map(|text| body.find(text)).collect();
+        assert!(found.iter().all(Option::is_some), "{path}: {found:?}");
+        // The timeline keeps the order of the next runs inside of a group.
+        let order = [0, 3, 5].map(|place| found[place]);
+        assert!(
+            order.is_sorted() && found[1] > found[0] && found[1] < found[3] && found[6] > found[5],
+            "{path}: {found:?}"
+        );
+    }
+    let page = admin.page("/jobs?label=team%3Ddata&target=print&errored=false");
+    for chip in ["clear-label", "clear-target", "clear-errored"] {
+        assert!(page.contains(&format!("id=\"{chip}\"")), "{chip}: {page}");
+    }
+}

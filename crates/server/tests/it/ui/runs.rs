@@ -270,3 +270,28 @@ fn a_whole_page_of_runs_can_be_picked() {
     assert_eq!(refused.status, 400);
     assert!(refused.text.contains("200"), "{}", refused.text);
 }
+
+#[test]
+fn all_runs_that_match_run_again_after_a_dry_run() {
+    let server = Server::start();
+    server.job("bad", &json!({ "target": "fail", "labels": {"team": "data"} }));
+    server.job("worse", &json!({ "target": "fail", "labels": {"team": "ops"} }));
+    for key in ["bad", "bad", "worse"] {
+        run_now(&server, key, "failed");
+    }
+    let admin = Visitor::admin(&server);
+    let list = admin.page("/runs?label=team%3Ddata");
+    assert!(list.contains("id=\"clear-label\"") && list.contains("All matching failed runs:"), "{list}");
+    let link = between(&list, "All matching failed runs: <a href=\"", "\"").replace("&#38;", "&");
+    let page = admin.page(&link);
+    assert!(page.contains("This starts 2 of 2 matching runs again"), "{page}");
+    assert!(page.contains("Run 2 runs again") && !page.contains("/jobs/worse"), "{page}");
+    let filter = "{\"label\":\"team=data\",\"status\":\"failed\"}";
+    assert!(page.contains("team=data"), "{page}");
+    let sent = admin.submit("/runs/matching", &page, &[("filter", filter), ("reason", "the disk is back")]);
+    assert_eq!(sent.status, 303, "{}", sent.text);
+    let ended = |page: &Value| page["items"].as_array().unwrap().iter().filter(|run| run["status"] == "failed").count();
+    server.until("/runs?jobKey=bad&limit=200", |page| ended(page) == 4);
+    assert_eq!(ended(&server.get("/runs?jobKey=worse").expect(200)), 1, "it has another label");
+    assert!(!admin.page("/runs?status=running").contains("All matching"), "these have not ended");
+}

@@ -135,3 +135,16 @@ fn a_month_counts_what_runs_and_what_freezes_and_calendars_stop() {
     browser.screenshot("month-1280-light");
     browser.finish();
 }
+
+#[test]
+fn a_label_selects_the_jobs_of_the_timeline() {
+    let server = Server::start();
+    server.job("mine", &json!({ "cronExpression": "@hourly", "labels": {"team": "data"} }));
+    server.job("theirs", &json!({ "cronExpression": "@hourly", "labels": {"team": "ops"} }));
+    let visitor = Visitor::admin(&server);
+    let page = visitor.page("/timeline?label=team%3Ddata");
+    assert!(page.contains("/jobs/mine") && !page.contains("/jobs/theirs"), "{page}");
+    assert!(page.contains("id=\"clear-label\"") && page.contains("value=\"team=data\""), "{page}");
+    assert!(page.contains("The load counts the jobs that are listed."), "{page}");
+    assert!(visitor.page("/timeline").contains("/jobs/theirs"));
+}

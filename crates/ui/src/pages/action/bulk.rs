@@ -1,4 +1,6 @@
-//! Pausing or resuming jobs: the selected ones, or all that match a filter. A dry run shows the effect first.
+//! An action on many jobs: the selected ones, or all that match a filter. A dry run shows the effect first.
+
+mod act;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -7,12 +9,14 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::act::Act;
 use super::subject::read;
 use super::{Moment, Refusal, correctable, expect_operator, typed};
 use crate::clock::Clock;
 use crate::clock::Face;
 use crate::equivalent::Equivalent;
 use crate::markup::url_part;
+use crate::pages::job_form::expect_admin;
 use crate::request::{UiRequest, UiResponse, safe_return_path};
 use crate::{Frame, Links, Section};
 use everbell_http::api::jobs::BULK_FILTER;
@@ -24,7 +28,7 @@ use everbell_wire::bulk::BulkOutcome;
 use everbell_wire::form::{Field, Kind, TEXT, joined, optional, pairs};
 
 const ROUTE: &str = "/jobs/bulk";
-const FIELDS: [&str; 3] = ["reason", "until", "missed"];
+const FIELDS: [&str; 5] = ["reason", "until", "missed", "count", "confirm"];
 /// The longest way back that is carried along.
 pub(crate) const MAX_RETURN_PATH_CHARS: usize = 2_000;
 const SOON_WINDOW: SignedDuration = SignedDuration::from_hours(1);
@@ -48,7 +52,7 @@ pub(crate) const QUERY: &[Field] = &joined::<{ BULK_FILTER.len() + 3 }>(
 struct BulkPage {
     frame: Frame,
     refusal: Refusal,
-    pausing: bool,
+    act: Act,
     /// Whether the action is done, so that the rows show results.
     done: bool,
     impact: String,
@@ -61,6 +65,8 @@ struct BulkPage {
     /// In which zone `until` is read.
     zone: &'static str,
     once: bool,
+    /// How many runs of each job are skipped.
+    count: String,
     back: String,
     same: Equivalent,
 }
@@ -92,18 +98,6 @@ impl Outcome {
             Outcome::Failed => "bad",
         }
     }
-
-    /// Returns the label of the outcome, before or after the action.
-    fn word(self, pausing: bool, done: bool) -> &'static str {
-        match (self, pausing, done) {
-            (Outcome::Changes, true, false) => "Will be paused",
-            (Outcome::Changes, true, true) => "Paused",
-            (Outcome::Changes, false, false) => "Will be resumed",
-            (Outcome::Changes, false, true) => "Resumed",
-            (Outcome::Stays, ..) => "Unchanged",
-            (Outcome::Failed, ..) => "Failed",
-        }
-    }
 }
 
 impl From<&BulkOutcome> for Outcome {
@@ -118,14 +112,14 @@ impl From<&BulkOutcome> for Outcome {
 
 impl Row {
     /// `zone` is that of its schedule.
-    fn new(item: &wire::BulkItem, zone: Option<&Zone>, clock: &Clock, pausing: bool, done: bool) -> Row {
+    fn new(item: &wire::BulkItem, zone: Option<&Zone>, clock: &Clock, act: Act, done: bool) -> Row {
         let outcome = Outcome::from(&item.outcome);
         Row {
             part: url_part(&item.job_key),
             key: item.job_key.clone(),
             outcome,
             class: outcome.class(),
-            word: outcome.word(pausing, done),
+            word: act.outcome(outcome, done),
             detail: item.detail.clone(),
             next: item.next_run_at.map(|at| (clock.at(at, zone), clock.away(at))),
             soon: item.next_run_at.is_some_and(|at| at.duration_since(clock.now) <= SOON_WINDOW),
@@ -134,59 +128,74 @@ impl Row {
 }
 
 /// Summarizes the outcomes, before or after the action.
-fn impact(rows: &[Row], pausing: bool, done: bool) -> String {
+fn impact(rows: &[Row], act: Act, done: bool) -> String {
     let count = |wanted| rows.iter().filter(|row| row.outcome == wanted).count();
     let (changes, stays, failed) = (count(Outcome::Changes), count(Outcome::Stays), count(Outcome::Failed));
-    let jobs = |count: usize, kind: &str| format!("{count} {kind}{}", if count == 1 { "job" } else { "jobs" });
+    let jobs = |count: usize| format!("{count} {}", if count == 1 { "job" } else { "jobs" });
     let soon = rows.iter().filter(|row| row.soon && row.outcome == Outcome::Changes).count();
-    let soon = match soon {
-        0 => "none of them runs".to_owned(),
-        1 => "1 of them runs".to_owned(),
-        many => format!("{many} of them run"),
-    };
-    let mut parts = vec![match (pausing, done) {
-        _ if changes == 0 && !done => "Nothing would change.".to_owned(),
-        (true, false) => format!("This pauses {}; {soon} within the next hour.", jobs(changes, "active ")),
-        (false, false) => format!("This resumes {}; {soon} within the next hour.", jobs(changes, "paused ")),
-        (true, true) => format!("{} paused.", jobs(changes, "")),
-        (false, true) => format!("{} resumed.", jobs(changes, "")),
+    let mut parts = vec![match done {
+        false if changes == 0 => "Nothing would change.".to_owned(),
+        false => act.effect(changes, soon),
+        true => act.done(changes),
     }];
     if stays > 0 {
         let stay = if stays == 1 { "is unchanged" } else { "are unchanged" };
-        parts.push(format!("{} {stay}.", jobs(stays, "")));
+        parts.push(format!("{} {stay}.", jobs(stays)));
     }
     if failed > 0 {
-        parts.push(format!("{} failed.", jobs(failed, "")));
+        parts.push(format!("{} failed.", jobs(failed)));
     }
     parts.join(" ")
 }
 
 pub(crate) async fn pause(request: UiRequest) -> Result<UiResponse, Problem> {
-    show(&request, true).await
+    show(&request, Act::Pause).await
 }
 
 pub(crate) async fn resume(request: UiRequest) -> Result<UiResponse, Problem> {
-    show(&request, false).await
+    show(&request, Act::Resume).await
 }
 
-async fn show(request: &UiRequest, pausing: bool) -> Result<UiResponse, Problem> {
-    expect_operator(request)?;
-    let text = request.here.split_once('?').map_or("", |(_, query)| query);
-    // A key may hold a comma, at which the query is cut into a list.
-    let keys = pairs(text).unwrap_or_default().into_iter().filter(|(name, value)| name == "key" && !value.is_empty());
-    let keys: Vec<String> = keys.map(|(_, value)| value).collect();
+pub(crate) async fn run_now(request: UiRequest) -> Result<UiResponse, Problem> {
+    show(&request, Act::RunNow).await
+}
+
+pub(crate) async fn skip_next(request: UiRequest) -> Result<UiResponse, Problem> {
+    show(&request, Act::SkipNext).await
+}
+
+pub(crate) async fn retire(request: UiRequest) -> Result<UiResponse, Problem> {
+    show(&request, Act::Retire).await
+}
+
+/// Fails early if the actor may not do this.
+fn expect_role_for(request: &UiRequest, act: Act) -> Result<(), Problem> {
+    if act == Act::Retire { expect_admin(request) } else { expect_operator(request) }
+}
+
+async fn show(request: &UiRequest, act: Act) -> Result<UiResponse, Problem> {
+    expect_role_for(request, act)?;
+    let keys = selected_keys(request);
     let mut filter = request.query.as_object().cloned().unwrap_or_default();
     filter.retain(|name, _| !["key", "all", "back"].contains(&name.as_str()));
     let filter = Value::Object(filter);
     let query = request.query(QUERY);
     let back = query.text("back").map_or_else(|| Links::new("/jobs", &filter).here(), str::to_owned);
     let body = if query.flag("all") {
-        Body { filter: Some(&filter), ..Body::new(pausing) }
+        Body { filter: Some(&filter), ..Body::new(act) }
     } else {
-        Body { job_keys: Some(keys.iter().map(String::as_str).collect()), ..Body::new(pausing) }
+        Body { job_keys: Some(keys.iter().map(String::as_str).collect()), ..Body::new(act) }
     };
-    let answer = planned(request, pausing, body).await?;
-    form(request, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await
+    let answer = planned(request, act, body).await?;
+    form(request, act, &answer, &back, Refusal::default(), StatusCode::OK).await
+}
+
+/// The keys of the selected jobs.
+pub(super) fn selected_keys(request: &UiRequest) -> Vec<String> {
+    let text = request.here.split_once('?').map_or("", |(_, query)| query);
+    // A key may hold a comma, at which the query is cut into a list.
+    let keys = pairs(text).unwrap_or_default().into_iter().filter(|(name, value)| name == "key" && !value.is_empty());
+    keys.map(|(_, value)| value).collect()
 }
 
 /// The body of the request.
@@ -206,29 +215,39 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     missed: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dry_run: Option<bool>,
 }
 
 impl Body<'_> {
     /// A change of no job yet.
-    fn new(pausing: bool) -> Body<'static> {
-        let action = if pausing { BulkAction::Pause } else { BulkAction::Resume };
-        Body { action, filter: None, job_keys: None, reason: None, until: None, missed: None, dry_run: None }
+    fn new(act: Act) -> Body<'static> {
+        Body {
+            action: act.word(),
+            filter: None,
+            job_keys: None,
+            reason: None,
+            until: None,
+            missed: None,
+            count: None,
+            dry_run: None,
+        }
     }
 }
 
 /// Asks the API what the request would do.
-async fn planned(request: &UiRequest, pausing: bool, body: Body<'_>) -> Result<wire::Bulk, Problem> {
+async fn planned(request: &UiRequest, act: Act, body: Body<'_>) -> Result<wire::Bulk, Problem> {
     if body.job_keys.as_ref().is_some_and(Vec::is_empty) {
         return Ok(wire::Bulk { dry_run: true, action: body.action.clone(), changed: 0, items: Vec::new() });
     }
-    let body = Body { reason: pausing.then_some("dry run"), dry_run: Some(true), ..body };
+    let body = Body { reason: (act == Act::Pause).then_some("dry run"), dry_run: Some(true), ..body };
     request.ask(InternalCall::new(Method::POST, ROUTE, &[]), &body).await
 }
 
 async fn form(
     request: &UiRequest,
-    pausing: bool,
+    act: Act,
     answer: &wire::Bulk,
     back: &str,
     refusal: Refusal,
@@ -239,25 +258,25 @@ async fn form(
     let mut rows = Vec::with_capacity(answer.items.len());
     for item in &answer.items {
         let zone = zone_of(request, item).await;
-        rows.push(Row::new(item, zone.as_ref(), &clock, pausing, done));
+        rows.push(Row::new(item, zone.as_ref(), &clock, act, done));
     }
     let keys: Vec<&str> =
         rows.iter().filter(|row| row.outcome == Outcome::Changes).map(|row| row.key.as_str()).collect();
-    let title = if pausing { "Pause jobs" } else { "Resume jobs" };
     let page = BulkPage {
-        frame: request.frame(Section::Jobs, title).await,
-        impact: impact(&rows, pausing, done),
+        frame: request.frame(Section::Jobs, act.title()).await,
+        impact: impact(&rows, act, done),
         keys: keys.join("\n"),
         changing: keys.len(),
-        same: same(request, pausing, &keys)?,
+        same: same(request, act, &keys)?,
         reason: typed(request, "reason"),
         until: typed(request, "until"),
         zone: request.choices.mine.name(),
         once: request.sent("missed") == Some("fire_once"),
+        count: request.sent("count").unwrap_or("1").to_owned(),
         back: safe_return_path(back).to_owned(),
         rows,
         refusal,
-        pausing,
+        act,
         done,
     };
     UiResponse::with_status(&page, status)
@@ -272,9 +291,9 @@ async fn zone_of(request: &UiRequest, item: &wire::BulkItem) -> Option<Zone> {
     row.job.definition.spec.as_ref().ok().map(|spec| spec.zone().clone())
 }
 
-fn same(request: &UiRequest, pausing: bool, keys: &[&str]) -> Result<Equivalent, Problem> {
-    let reason = pausing.then_some("why");
-    let body = Body { job_keys: Some(keys.to_vec()), reason, ..Body::new(pausing) };
+fn same(request: &UiRequest, act: Act, keys: &[&str]) -> Result<Equivalent, Problem> {
+    let reason = (act == Act::Pause).then_some("why");
+    let body = Body { job_keys: Some(keys.to_vec()), reason, ..Body::new(act) };
     let mut fields = vec![format!("action={}", body.action), format!("jobKeys={}", json!(keys))];
     fields.extend(reason.map(|reason| format!("reason={reason}")));
     let mut words = vec!["api", "POST", ROUTE];
@@ -283,41 +302,63 @@ fn same(request: &UiRequest, pausing: bool, keys: &[&str]) -> Result<Equivalent,
 }
 
 pub(crate) async fn send_pause(request: UiRequest) -> Result<UiResponse, Problem> {
-    send(&request, true).await
+    send(&request, Act::Pause).await
 }
 
 pub(crate) async fn send_resume(request: UiRequest) -> Result<UiResponse, Problem> {
-    send(&request, false).await
+    send(&request, Act::Resume).await
 }
 
-async fn send(request: &UiRequest, pausing: bool) -> Result<UiResponse, Problem> {
-    expect_operator(request)?;
+pub(crate) async fn send_run_now(request: UiRequest) -> Result<UiResponse, Problem> {
+    send(&request, Act::RunNow).await
+}
+
+pub(crate) async fn send_skip_next(request: UiRequest) -> Result<UiResponse, Problem> {
+    send(&request, Act::SkipNext).await
+}
+
+pub(crate) async fn send_retire(request: UiRequest) -> Result<UiResponse, Problem> {
+    send(&request, Act::Retire).await
+}
+
+async fn send(request: &UiRequest, act: Act) -> Result<UiResponse, Problem> {
+    expect_role_for(request, act)?;
     let keys: Vec<&str> = request.sent("keys").unwrap_or_default().lines().filter(|line| !line.is_empty()).collect();
     let back = typed(request, "back");
     let again = async |refusal: Refusal, status: StatusCode| {
-        let body = Body { job_keys: Some(keys.clone()), ..Body::new(pausing) };
-        let answer = planned(request, pausing, body).await?;
-        form(request, pausing, &answer, &back, refusal, status).await
+        let body = Body { job_keys: Some(keys.clone()), ..Body::new(act) };
+        let answer = planned(request, act, body).await?;
+        form(request, act, &answer, &back, refusal, status).await
     };
-    let until = request.sent("until").filter(|_| pausing).map(|text| read(text, &request.choices.mine));
+    let until = request.sent("until").filter(|_| act == Act::Pause).map(|text| read(text, &request.choices.mine));
     let until = match until.transpose() {
         Ok(until) => until,
         Err(fault) => return again(Refusal::at_field("until", fault), StatusCode::BAD_REQUEST).await,
     };
+    let count = request.sent("count").filter(|_| act == Act::SkipNext).map(str::parse::<u32>).transpose();
+    let Ok(count) = count else {
+        return again(Refusal::at_field("count", "must be a number from 1 to 100"), StatusCode::BAD_REQUEST).await;
+    };
+    if act == Act::Retire && request.sent("confirm") != Some("yes") {
+        return again(
+            Refusal::at_field("confirm", "confirm that these jobs never fire again"),
+            StatusCode::BAD_REQUEST,
+        )
+        .await;
+    }
     let body = Body {
         job_keys: Some(keys.clone()),
-        reason: request.sent("reason").filter(|_| pausing),
+        reason: request.sent("reason").filter(|_| act != Act::Resume),
         until,
-        missed: request.sent("missed").filter(|_| !pausing),
-        ..Body::new(pausing)
+        missed: request.sent("missed").filter(|_| act == Act::Resume),
+        count,
+        ..Body::new(act)
     };
     match request.perform::<wire::Bulk>(Method::POST, ROUTE, &[], &body).await {
         Ok(answer) if answer.changed == keys.len() as u64 => {
-            let count = if keys.len() == 1 { "1 job".to_owned() } else { format!("{} jobs", keys.len()) };
-            let text = format!("{count} {}.", if pausing { "paused" } else { "resumed" });
-            Ok(UiResponse::done(safe_return_path(&back), text))
+            Ok(UiResponse::done(safe_return_path(&back), act.done(keys.len())))
         }
-        Ok(answer) => form(request, pausing, &answer, &back, Refusal::default(), StatusCode::OK).await,
+        Ok(answer) => form(request, act, &answer, &back, Refusal::default(), StatusCode::OK).await,
         Err(problem) => {
             let problem = correctable(problem)?;
             again(Refusal::from_problem(Some(&problem), &FIELDS), problem.status()).await
@@ -326,52 +367,4 @@ async fn send(request: &UiRequest, pausing: bool) -> Result<UiResponse, Problem>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use everbell_http::api::bulk::BULK;
-
-    fn rows(outcomes: &[(&str, bool)]) -> Vec<Row> {
-        let row = |(word, soon): &(&str, bool)| Row {
-            key: "a".to_owned(),
-            part: "a".to_owned(),
-            outcome: Outcome::from(&BulkOutcome::from_word(word)),
-            class: "",
-            word: "",
-            detail: None,
-            next: None,
-            soon: *soon,
-        };
-        outcomes.iter().map(row).collect()
-    }
-
-    /// A filter that is unknown here would be ignored, and more jobs changed than listed.
-    #[test]
-    fn every_filter_of_the_list_is_known() {
-        let no_filters = ["sort", "limit", "cursor", "jobKey"];
-        for field in everbell_http::api::jobs::LIST.iter().filter(|field| !no_filters.contains(&field.name)) {
-            assert!(QUERY.iter().any(|own| own.name == field.name), "{}", field.name);
-            let known = |own: &&Field| own.name == "filter";
-            let Some(Kind::Component(_, fields)) = BULK.iter().find(known).map(|own| &own.kind) else {
-                panic!("no filter")
-            };
-            assert!(fields.iter().any(|own| own.name == field.name), "{} of the API", field.name);
-        }
-    }
-
-    #[test]
-    fn the_whole_effect_is_one_sentence() {
-        let impact_of = |outcomes: &[(&str, bool)], pausing| impact(&rows(outcomes), pausing, false);
-        let (soon, late) = (("would_change", true), ("would_change", false));
-        assert_eq!(
-            impact_of(&[soon, late, late], true),
-            "This pauses 3 active jobs; 1 of them runs within the next hour."
-        );
-        assert_eq!(impact_of(&[late], false), "This resumes 1 paused job; none of them runs within the next hour.");
-        assert_eq!(
-            impact_of(&[soon, soon, ("unchanged", true)], true),
-            "This pauses 2 active jobs; 2 of them run within the next hour. 1 job is unchanged."
-        );
-        assert_eq!(impact_of(&[("unchanged", false); 2], true), "Nothing would change. 2 jobs are unchanged.");
-        assert_eq!(impact(&rows(&[("changed", false), ("failed", false)]), true, true), "1 job paused. 1 job failed.");
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@
 pub(crate) mod backfill;
 pub(crate) mod backfills;
 pub(crate) mod bulk;
+pub(crate) mod bulk_edit;
 pub(crate) mod for_org;
 pub(crate) mod pause;
 mod payload;

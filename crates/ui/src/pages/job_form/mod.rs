@@ -19,11 +19,13 @@ mod request_body;
 mod simple;
 pub(super) mod suggestions;
 
+pub(crate) use request_body::policy_value;
+
 use crate::request::UiRequest;
 use everbell_http::access::{Role, expect_role};
 use everbell_http::problem::Problem;
 
 /// Fails early if the actor is not an admin.
-pub(super) fn expect_admin(request: &UiRequest) -> Result<(), Problem> {
+pub(crate) fn expect_admin(request: &UiRequest) -> Result<(), Problem> {
     expect_role(&request.actor, Role::Admin)
 }

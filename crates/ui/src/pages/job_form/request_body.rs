@@ -10,7 +10,7 @@ use super::simple;
 use everbell_wire::JobBody;
 use everbell_wire::crontab::{self, Entry};
 use everbell_wire::form::{self, Fault, typed};
-use everbell_wire::policies::{POLICIES, PolicyKind};
+use everbell_wire::policies::{POLICIES, Policy, PolicyKind};
 
 /// A request body, and the errors of the form itself.
 pub(crate) struct RequestBody {
@@ -145,15 +145,17 @@ impl RequestBody {
         for policy in POLICIES {
             let name = policy.field_name();
             let Some(text) = draft.filled(&name) else { continue };
-            let value = match policy.kind {
-                PolicyKind::Number { .. } => typed(text, &form::Kind::Integer { min: i64::MIN, max: i64::MAX }),
-                PolicyKind::Names => {
-                    json!(text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect::<Vec<_>>())
-                }
-                PolicyKind::Words(_) | PolicyKind::Duration | PolicyKind::JobKey => Value::String(text.to_owned()),
-            };
-            self.body.put_policy(policy.member(), value);
+            self.body.put_policy(policy.member(), policy_value(policy, text));
         }
+    }
+}
+
+/// The value of a policy as the API reads it.
+pub(crate) fn policy_value(policy: &Policy, text: &str) -> Value {
+    match policy.kind {
+        PolicyKind::Number { .. } => typed(text, &form::Kind::Integer { min: i64::MIN, max: i64::MAX }),
+        PolicyKind::Names => json!(text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect::<Vec<_>>()),
+        PolicyKind::Words(_) | PolicyKind::Duration | PolicyKind::JobKey => Value::String(text.to_owned()),
     }
 }
 

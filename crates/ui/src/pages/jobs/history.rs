@@ -16,7 +16,7 @@ use everbell_http::problem::Problem;
 use everbell_wire::elapsed::took;
 
 /// The most runs that a list shows: a long one has fewer of each job.
-const MAX_STRIP_RUNS: usize = 2_000;
+const MAX_STRIP_RUNS: usize = 3_000;
 
 /// The history of a job in a list.
 pub(crate) struct History {

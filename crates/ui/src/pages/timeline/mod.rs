@@ -6,6 +6,8 @@ mod forecast;
 pub(crate) mod herd;
 pub(crate) mod month;
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use everbell::{JobRow, JobStatus};
 use everbell_core::outage::Outage;
@@ -18,6 +20,8 @@ use jiff::{SignedDuration, Timestamp};
 use self::events::Coming;
 use self::forecast::{Forecast, Herd};
 use crate::chart::{self, Timeline, counted};
+use crate::label_groups::{GROUP, group_name, groups};
+use crate::links::Chip;
 use crate::markup::{Markup, url_part};
 use crate::{Frame, Links, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
@@ -37,9 +41,14 @@ pub(crate) const QUERY: &[Field] = &[
     optional("around", Kind::Time, "The middle; now if absent."),
     optional("q", TEXT, "Key, target or description contains this, in any case."),
     optional("target", Kind::List { of: &TEXT, max: 50 }, "Jobs with one of these targets."),
+    optional("label", TEXT, "Jobs with this label: `name` or `name=value`."),
+    GROUP,
     optional("empty", Kind::Flag, "Also jobs without runs in this time. Default: false."),
     CURSOR,
 ];
+
+/// The filters that are shown as such, and what they are called.
+const FILTERS: [(&str, &str); 3] = [("q", "Text"), ("label", "Label"), ("target", "Target")];
 
 /// How many jobs a page has.
 const MAX_ROWS: u32 = 50;
@@ -54,13 +63,17 @@ const READ_ROWS: u32 = 500;
 struct TimelinePage {
     frame: Frame,
     links: Links,
+    /// The filters that are set.
+    chips: Vec<Chip>,
     range: &'static str,
     earlier: String,
     later: String,
     now_link: Option<String>,
-    picture: Markup,
+    /// The pictures: one, or one for each value of a label.
+    pictures: Vec<Group>,
     table: Markup,
-    agenda: Markup,
+    /// The names of labels to group by.
+    label_names: BTreeSet<String>,
     /// Jobs that ran more often than can be shown.
     cut: usize,
     /// Jobs that fire for each org.
@@ -80,6 +93,14 @@ struct TimelinePage {
     feed: String,
     /// The reason why the actor may not create jobs.
     no_make: Option<String>,
+}
+
+/// The jobs with a value of a label, or all of them.
+struct Group {
+    /// Its name, how many jobs it has, and the timeline of its jobs alone.
+    head: Option<(String, usize, Option<String>)>,
+    picture: Markup,
+    agenda: Markup,
 }
 
 /// A minute in which many jobs fire, and where that can be changed.
@@ -149,7 +170,7 @@ async fn lane(
     coming: &Coming<'_>,
 ) -> Result<Lane, Problem> {
     let bounds = events::bounds(coming.window);
-    let counts_all = filter.text.is_none() && filter.target.is_empty();
+    let counts_all = filter.text.is_none() && filter.target.is_empty() && filter.label.is_none();
     let (all, more) = if counts_all { counted_jobs(request, filter).await? } else { (Vec::new(), false) };
     let started = if counts_all {
         let runs = runs_between(request, &bounds).await?;
@@ -198,7 +219,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let runs_of = |row: &chart::Row, from: Timestamp, to: Timestamp| {
         format!("/runs?jobKey={}&from={}&to={}", url_part(&row.key), url_time(from), url_time(to))
     };
-    let input = Timeline {
+    let base = Timeline {
         id: "timeline",
         zone: &zone,
         from: window.from,
@@ -209,13 +230,38 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         outages: &outages,
         runs_of: &runs_of,
     };
+    let parts = match form.text("group") {
+        Some(label) => parts(&page.items, &drawn.rows, label, &links),
+        None => Vec::new(),
+    };
+    let pictures = if parts.is_empty() {
+        vec![Group {
+            head: None,
+            picture: Markup::from_html(chart::timeline(&base)),
+            agenda: Markup::from_html(chart::agenda(&base)),
+        }]
+    } else {
+        let last = parts.len() - 1;
+        let group = |(place, part): (usize, &Part)| {
+            let id = format!("timeline-{place}");
+            // The load is that of all of them, below the last.
+            let load = if place == last { base.load } else { &[] };
+            let input = Timeline { id: &id, rows: &part.rows, load, ..base };
+            Group {
+                head: Some(part.head.clone()),
+                picture: Markup::from_html(chart::timeline(&input)),
+                agenda: Markup::from_html(chart::agenda(&input)),
+            }
+        };
+        parts.iter().enumerate().map(group).collect()
+    };
     let moved = |by: SignedDuration| links.with("around", &middle.saturating_add(by).unwrap_or(middle).to_string());
     let next = page::next(&api_request, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let template = TimelinePage {
         feed: format!("{}/next/calendar.ics", request.api_base()),
-        picture: Markup::from_html(chart::timeline(&input)),
-        table: Markup::from_html(chart::timeline_table(&input)),
-        agenda: Markup::from_html(chart::agenda(&input)),
+        pictures,
+        table: Markup::from_html(chart::timeline_table(&base)),
+        label_names: page.items.iter().flat_map(|row| row.job.definition.labels.keys().cloned()).collect(),
         cut: drawn.cut,
         for_each: drawn.for_each,
         herds: lane.herds.iter().map(|herd| HerdLine::new(herd, &request)).collect(),
@@ -230,10 +276,32 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         empty: page.items.is_empty(),
         range,
         frame,
+        chips: links.chips(&FILTERS),
         links,
         next,
     };
     UiResponse::page(&template)
+}
+
+/// The rows of a group.
+struct Part {
+    head: (String, usize, Option<String>),
+    rows: Vec<chart::Row>,
+}
+
+/// The rows by the values of a label.
+fn parts(jobs: &[JobRow], rows: &[chart::Row], label: &str, links: &Links) -> Vec<Part> {
+    let value = |row: &chart::Row| {
+        let job = jobs.iter().find(|job| job.job.definition.key.as_str() == row.key)?;
+        job.job.definition.labels.get(label).cloned()
+    };
+    let part = |(value, places): (Option<String>, Vec<usize>)| {
+        let name = group_name(label, value.as_deref());
+        let href = value.as_ref().map(|_| links.with("label", &name));
+        let rows: Vec<chart::Row> = places.into_iter().map(|place| rows[place].clone()).collect();
+        Part { head: (name, rows.len(), href), rows }
+    };
+    groups(rows, value).into_iter().map(part).collect()
 }
 
 /// The runs of these jobs in the window, as many as one page can have.
