@@ -53,6 +53,9 @@ pub(crate) struct OutagesArgs {
     /// Only outages that start before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to: Option<String>,
+    /// Count only current jobs with this label, `NAME=VALUE` or `NAME`.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
     /// List each job of each outage.
     #[arg(long)]
     jobs: bool,
@@ -71,7 +74,9 @@ pub(crate) fn run(args: &OutagesArgs, now: Timestamp, output: &mut Output) -> Re
     let from = args.from.as_deref().map(|text| reader.read("--from", text)).transpose()?;
     let to = args.to.as_deref().map(|text| reader.read("--to", text)).transpose()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let list = session.client.run(session.client.reports().outages(from, to, args.empty).list());
+    let call = session.client.reports().outages(from, to, args.empty);
+    let call = args.label.iter().fold(call, |call, label| call.parameter("label", label));
+    let list = session.client.run(call.list());
     let list = list.with_action(|| "list outages".to_owned())?;
     if session.format == Some(Format::Name) {
         // An outage has no id: its beginning names it.

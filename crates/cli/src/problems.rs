@@ -85,6 +85,9 @@ struct ListArgs {
     /// Only problems of this job.
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
+    /// Only problems of jobs with this label, `NAME=VALUE` or `NAME`.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
     /// Only problems of this kind: failed, `no_success`, `job_error`, `auto_paused`, missed, skipped, `late_start`, `too_long` or `instance_lost`.
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
@@ -162,7 +165,12 @@ pub(crate) fn run(args: &ProblemsArgs, now: Timestamp, output: &mut Output) -> R
 fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let zone = args.zone.read()?.or_utc();
     let mut session = Session::new(&args.online, now, output)?;
-    let query = ProblemQuery { open: (!args.all).then_some(true), kind: args.kind.clone(), job_key: args.job.clone() };
+    let query = ProblemQuery {
+        open: (!args.all).then_some(true),
+        kind: args.kind.clone(),
+        job_key: args.job.clone(),
+        label: args.label.clone(),
+    };
     let list = session.client.take(session.client.problems().list(&query), args.limit as usize);
     let list = list.with_action(|| "list problems".to_owned())?;
     if session.print_list(&list, |problem| &problem.id)? {

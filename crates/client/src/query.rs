@@ -180,6 +180,8 @@ pub struct ProblemQuery {
     pub kind: Option<String>,
     /// Only problems of the job with this key.
     pub job_key: Option<String>,
+    /// Only problems of current jobs with this label: `name` or `name=value`.
+    pub label: Option<String>,
 }
 
 /// Selects notification messages. The default selects all of them.

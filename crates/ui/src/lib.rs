@@ -253,7 +253,7 @@ fn org_pages() -> Vec<Page> {
 #[rustfmt::skip]
 fn dashboard_pages() -> Vec<Page> {
     vec![
-        get("/", Role(Viewer), pages::overview::show),
+        get("/", Role(Viewer), pages::overview::show).query(pages::overview::QUERY),
         get("/problems", Access::RunHistory, pages::problems::show),
         get("/problems/{id}/acknowledge", Access::RunHistory, pages::problems::acknowledge_form),
         post("/problems/{id}/acknowledge", pages::problems::acknowledge),

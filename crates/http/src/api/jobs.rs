@@ -119,7 +119,7 @@ pub fn filter(request: &ApiRequest, form: &Form<'_>) -> Result<JobFilter, Proble
 }
 
 /// `name`, or `name=value`.
-pub(super) fn label(text: &str) -> (String, Option<String>) {
+pub fn label(text: &str) -> (String, Option<String>) {
     match text.split_once('=') {
         Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
         None => (text.to_owned(), None),

@@ -11,6 +11,7 @@ use everbell_wire::form::{Fault, Field, Kind as Value, TEXT, job, optional};
 use everbell_wire::notify::ChannelType;
 use uuid::Uuid;
 
+use super::top::labeled;
 use crate::app::Channel;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
@@ -37,6 +38,11 @@ pub const LIST: &[Field] = &[
     optional("open", Value::Flag, "Only open problems, or with `false` only closed ones. Default: both."),
     optional("kind", KINDS, "Only problems of this kind."),
     optional("jobKey", TEXT, "Only problems of the job with this key."),
+    optional(
+        "label",
+        TEXT,
+        "Only problems of current jobs with this label: `name` or `name=value`. A page may have fewer items than its limit.",
+    ),
     LIMIT,
     CURSOR,
 ];
@@ -70,7 +76,12 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     };
     let now = request.app.bell.now();
     let page = request.app.bell.store().list_problems(&filter, &page::from_query(&request)?).await?;
-    let items = page.items.iter().map(|problem| wire::JobProblem::new(problem, now)).collect();
+    let wanted = match form.text("label") {
+        Some(label) => Some(labeled(&request.app, label).await?),
+        None => None,
+    };
+    let is_wanted = |problem: &wire::JobProblem| wanted.as_ref().is_none_or(|wanted| wanted.contains(&problem.job_key));
+    let items = page.items.iter().map(|problem| wire::JobProblem::new(problem, now)).filter(is_wanted).collect();
     let document = page::document(&request, &page, items);
     Ok(page::linked(&request, "/problems", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }

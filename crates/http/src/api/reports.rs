@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use super::job_history::{GAPS_FROM, GAPS_TO, ORG, REASON, asked_org, moment};
 use super::jobs::label;
+use super::top::labeled;
 use crate::convert;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::Problem;
@@ -26,6 +27,7 @@ pub(crate) const OUTAGES: &[Field] = &[
     optional("from", Value::Time, "Only outages that end at or after this time."),
     optional("to", Value::Time, "Only outages that start before this time."),
     optional("empty", Value::Flag, "Also outages in which no job had a slot. Default: false."),
+    optional("label", TEXT, "Count only current jobs with this label: `name` or `name=value`."),
 ];
 
 pub(crate) const NEXT: &[Field] = &[
@@ -37,6 +39,11 @@ pub(crate) const NEXT: &[Field] = &[
 ];
 
 pub(crate) const BACKFILLS: &[Field] = &[
+    optional(
+        "label",
+        TEXT,
+        "Only backfills of current jobs with this label: `name` or `name=value`. A page may have fewer items than its limit.",
+    ),
     optional("limit", Value::Integer { min: 1, max: 50 }, "The maximum number of items per page. Default: 20."),
     CURSOR,
 ];
@@ -84,7 +91,11 @@ pub(crate) async fn gaps(request: ApiRequest) -> Result<ApiResponse, Problem> {
 pub(crate) async fn outages(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut form = request.query(OUTAGES);
     let (from, to) = (moment(&mut form, "from", None)?, moment(&mut form, "to", None)?);
-    let outages = request.reports().outages(from, to).await?;
+    let mut outages = request.reports().outages(from, to).await?;
+    if let Some(label) = form.text("label") {
+        let wanted = labeled(&request.app, label).await?;
+        outages.iter_mut().for_each(|outage| outage.jobs.retain(|job| wanted.contains(job.job_key.as_str())));
+    }
     let outages = outages.iter().filter(|outage| form.flag("empty") || !outage.jobs.is_empty());
     ApiResponse::ok(&wire::Items { items: outages.map(wire::Outage::from).collect() })
 }
@@ -132,9 +143,16 @@ fn fire(fire: &NextFire) -> wire::NextFire {
 
 pub(crate) async fn backfills(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut asked = page::from_query(&request)?;
-    asked.limit = request.query(BACKFILLS).count("limit").unwrap_or(DEFAULT_BACKFILLS);
+    let form = request.query(BACKFILLS);
+    asked.limit = form.count("limit").unwrap_or(DEFAULT_BACKFILLS);
+    let wanted = match form.text("label") {
+        Some(label) => Some(labeled(&request.app, label).await?),
+        None => None,
+    };
     let page = request.reports().backfills(&asked).await?;
-    let items = page.items.iter().map(|(_, report)| convert::backfill_report(report)).collect();
+    let is_wanted = |key: &JobKey| wanted.as_ref().is_none_or(|wanted| wanted.contains(key.as_str()));
+    let items = page.items.iter().filter(|(key, _)| is_wanted(key));
+    let items = items.map(|(_, report)| convert::backfill_report(report)).collect();
     let document = page::document(&request, &page, items);
     Ok(page::linked(&request, "/backfills", document.next_cursor.as_deref(), ApiResponse::ok(&document)?))
 }

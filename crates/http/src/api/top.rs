@@ -100,6 +100,19 @@ pub async fn top(app: &App, query: &TopQuery) -> Result<wire::Top, Problem> {
     })
 }
 
+/// The keys of the current jobs with a label, for lists whose rows know the key only.
+pub async fn labeled(app: &App, label: &str) -> Result<BTreeSet<String>, Problem> {
+    let query = TopQuery {
+        window: Window::default(),
+        by: TopBy::Time,
+        label: Some(label.to_owned()),
+        target: Vec::new(),
+        failing: None,
+        limit: 0,
+    };
+    selected(app, &query).await
+}
+
 /// The keys of the current jobs that a query selects.
 async fn selected(app: &App, query: &TopQuery) -> Result<BTreeSet<String>, Problem> {
     let targets: Result<_, _> = query.target.iter().map(|label| Target::new(label)).collect();

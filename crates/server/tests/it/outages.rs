@@ -81,6 +81,9 @@ fn report(server: &Server) -> Value {
     assert!(count(reminder, "missed") >= 9 && count(reminder, "coalesced") == 0, "{reminder:#}");
     assert_eq!((count(each, "missed"), count(each, "coalesced")), (0, 0), "{each:#}");
     assert_eq!(count(each, "ran") + count(each, "skipped"), count(each, "slots"), "{each:#}");
+    let labeled = server.get("/outages?label=team%3Ddata").expect(200);
+    assert_eq!((&labeled["items"][0]["jobs"], &labeled["items"][0]["items"][0]["jobKey"]), (&json!(1), &json!("sync")));
+    assert_eq!(server.get("/outages?label=team%3Dnone").expect(200)["items"], json!([]));
     // A list of gaps names the run that covers coalesced slots, as an explanation does.
     for path in ["/gaps?jobKey=sync&reason=coalesced&from=", "/jobs/key:sync/gaps?reason=coalesced&from="] {
         let gaps = server.get(&format!("{path}{}", part(outage["from"].as_str().unwrap()))).expect(200);

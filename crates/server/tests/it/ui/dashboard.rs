@@ -176,3 +176,25 @@ fn a_new_server_shows_where_to_start() {
     let gone = eventually(|| Some(ana.page("/")).filter(|page| !page.contains("Import your crontab")));
     assert!(gone.is_some_and(|page| !page.contains("It works already")));
 }
+
+#[test]
+fn the_overview_is_filtered_and_counted_by_label() {
+    let server = Server::start();
+    server.job("mine", &json!({ "target": "fail", "labels": {"team": "data"} }));
+    server.job("theirs", &json!({ "target": "fail", "labels": {"team": "ops"} }));
+    server.job("nobodys", &json!({}));
+    for key in ["mine", "theirs"] {
+        server.post(&format!("/jobs/key:{key}/run-now"), &json!({})).expect(202);
+    }
+    server.until("/runs?status=failed", |page| page["items"].as_array().unwrap().len() == 2);
+    let admin = Visitor::admin(&server);
+    let page = admin.page("/?label=team%3Ddata");
+    assert!(page.contains("id=\"clear-label\"") && page.contains("/jobs/mine\"") && page.contains("1 job"), "{page}");
+    assert!(!page.contains("/jobs/theirs\"") && !page.contains("/jobs/nobodys\""), "{page}");
+    let page = admin.page("/?group=team");
+    let card = page.split_once("id=\"groups\"").unwrap().1.split_once("</section>").unwrap().0;
+    for text in ["href=\"/?label=team%3Ddata\"", "team=ops", "without team", "/jobs?label=team%3Dops&amp;failing=true"]
+    {
+        assert!(card.contains(text), "{text}: {card}");
+    }
+}

@@ -5,6 +5,7 @@ mod backfills;
 mod causes;
 mod charts;
 mod concerns;
+mod groups;
 mod outage;
 mod read;
 mod start_here;
@@ -20,6 +21,7 @@ use self::attention::group_failures;
 use self::backfills::BackfillCard;
 use self::causes::{Cause, Health, counted};
 use self::charts::Day;
+use self::groups::GroupCard;
 use self::outage::OutageCard;
 use self::read::{History, OverviewData};
 use self::start_here::StartHere;
@@ -27,12 +29,18 @@ use crate::chart::{Gauge, gauge};
 use crate::clock::Clock;
 use crate::frame::Stuck;
 use crate::frozen::Frozen;
+use crate::label_groups::GROUP;
+use crate::links::Chip;
 use crate::markup::{Markup, url_part};
 use crate::pages::runs::row::brief_failure;
-use crate::{Frame, Section, UiRequest, UiResponse};
+use crate::{Frame, Links, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
 use everbell_http::problem::Problem;
 use everbell_wire::elapsed::wait;
+use everbell_wire::form::{Field, TEXT, optional};
+
+pub(crate) const QUERY: &[Field] =
+    &[optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."), GROUP];
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// More lines are folded.
@@ -43,6 +51,13 @@ const MAX_NAMED_JOBS: usize = 2;
 #[derive(Template)]
 #[template(path = "overview.html")]
 struct Overview {
+    links: Links,
+    /// The filters that are set.
+    chips: Vec<Chip>,
+    /// Jobs by the values of a label.
+    groups: Option<GroupCard>,
+    /// Whether the role may read runs.
+    has_runs: bool,
     freezes: Vec<FreezeLine>,
     /// Backfills that are not over.
     backfills: Option<BackfillCard>,
@@ -151,7 +166,9 @@ struct Running {
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
-    let read = OverviewData::load(&request).await?;
+    let form = request.query(QUERY);
+    let label = form.text("label");
+    let read = OverviewData::load(&request, label).await?;
     let (clock, frame) = (request.clock(), request.frame(Section::Overview, "Overview").await);
     let freezes = request.app.bell.freezes().list().await?;
     let history = read.history.as_ref();
@@ -160,19 +177,32 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let others = causes::others(failures, &causes);
     let from = day_ago(request.now);
     let mut problems = problems(&read, &causes, frame.stuck.as_ref(), &clock);
-    let runs = history.map(|history| charts::totals(&history.buckets));
-    let jobs = frame.nav_counts.as_ref().map(|nav_counts| nav_counts.jobs);
-    let errored = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.errored);
+    // The runs of an hour are not counted by label.
+    let runs = history.filter(|_| label.is_none()).map(|history| charts::totals(&history.buckets));
+    let nav_counts = frame.nav_counts.as_ref();
+    let (jobs, errored) = match read.labeled_jobs {
+        Some(jobs) => (Some(jobs), read.errored.len() as u64),
+        None => (nav_counts.map(|counts| counts.jobs), nav_counts.map_or(0, |counts| counts.errored)),
+    };
     let health = concerns::health(&read, problems.len(), errored, jobs, runs);
     let since = problems.iter().filter_map(|line| line.since).min();
-    let running_now = frame.nav_counts.as_ref().map_or(0, |nav_counts| nav_counts.running);
+    let running_now = nav_counts.map_or(0, |counts| counts.running);
+    let links = Links::new("/", &request.query);
     let listed = history.map_or(0, |history| history.running.len() as u64);
+    let whole = label.is_none();
     let page = Overview {
+        chips: links.chips(&[("label", "Label"), ("group", "Grouped by")]),
+        groups: match form.text("group") {
+            Some(name) => Some(GroupCard::load(&request, name).await?),
+            None => None,
+        },
+        links,
+        has_runs: history.is_some(),
         // Of a list that was cut, the oldest is not known.
         since: since.filter(|_| !health.more && !history.is_some_and(|own| own.more_failed)).map(|at| clock.short(at)),
         health,
         failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
-        day: history.map(|history| charts::day(&history.buckets, &clock)),
+        day: history.filter(|_| whole).map(|history| charts::day(&history.buckets, &clock)),
         others: others.iter().map(|group| other_line(group, &clock, &from)).collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &freezes, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
@@ -182,11 +212,11 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
             0
         },
         freezes: freezes.into_iter().map(|freeze| freeze_line(freeze, &clock)).collect(),
-        backfills: backfills::card(&request, &clock).await?,
-        outage: outage::card(&request, &clock).await?,
+        backfills: if whole { backfills::card(&request, &clock).await? } else { None },
+        outage: if whole { outage::card(&request, &clock).await? } else { None },
         start_here: match jobs {
-            Some(jobs) => StartHere::load(&request, jobs).await?,
-            None => None,
+            Some(jobs) if whole => StartHere::load(&request, jobs).await?,
+            _ => None,
         },
         no_act: request.barred(Role::Operator),
         no_make: request.barred(Role::Admin),
@@ -194,7 +224,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
             let folded = problems.split_off(problems.len().min(MAX_SHOWN_PROBLEMS));
             [problems, folded]
         },
-        top_card: crate::pages::top::card(&request).await,
+        top_card: if whole { crate::pages::top::card(&request).await } else { Markup::from_html(String::new()) },
         frame,
     };
     UiResponse::page(&page)

@@ -1,5 +1,7 @@
 //! Loads the data of the overview with a fixed number of queries.
 
+use std::collections::BTreeSet;
+
 use everbell::{JobFilter, JobRow, JobStatus, RunFilter, RunRecord, RunStatus};
 use everbell_core::alert;
 use everbell_core::store::{Bucket, JobSort, PageRequest, ProblemFilter, RecentRuns, RunSummary};
@@ -7,6 +9,7 @@ use everbell_core::store::{Bucket, JobSort, PageRequest, ProblemFilter, RecentRu
 use super::attention::{Usual, count_overlaps};
 use super::{DAY, charts};
 use crate::request::UiRequest;
+use everbell_http::api::top::labeled;
 use everbell_http::problem::Problem;
 
 /// How many of each kind of concern are named.
@@ -38,6 +41,8 @@ pub(super) struct OverviewData {
     pub(super) more: bool,
     /// Whether there are more jobs that cannot fire.
     pub(super) more_errored: bool,
+    /// How many current jobs have the label, if only those are read.
+    pub(super) labeled_jobs: Option<u64>,
 }
 
 /// Past and active runs.
@@ -64,10 +69,17 @@ fn page(limit: u32) -> PageRequest {
 }
 
 impl OverviewData {
-    pub(super) async fn load(request: &UiRequest) -> Result<OverviewData, Problem> {
+    /// Reads everything, or what is about jobs with a label.
+    pub(super) async fn load(request: &UiRequest, label: Option<&str>) -> Result<OverviewData, Problem> {
         let jobs = request.jobs();
-        let living = || JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
-        let active = || JobFilter { status: vec![JobStatus::Active], ..JobFilter::default() };
+        let wanted = match label {
+            Some(label) => Some(labeled(&request.app, label).await?),
+            None => None,
+        };
+        let label = label.map(everbell_http::api::jobs::label);
+        let any = || JobFilter { label: label.clone(), ..JobFilter::default() };
+        let living = || JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..any() };
+        let active = || JobFilter { status: vec![JobStatus::Active], ..any() };
         let (failing, errored, unarmed, next) = (
             JobFilter { failing: Some(true), ..living() },
             JobFilter { errored: Some(true), ..living() },
@@ -83,7 +95,7 @@ impl OverviewData {
             jobs.list(&next, &fires),
             request.app.bell.targets_naming(0),
             orgs.counts(),
-            History::load(request),
+            History::load(request, label.as_ref(), wanted.as_ref()),
         );
         let (failing, errored, unarmed, history) = (failing?, errored?, unarmed?, history?);
         Ok(OverviewData {
@@ -95,22 +107,32 @@ impl OverviewData {
             errored: errored.items,
             unarmed: unarmed.items,
             next: next?.items,
-            unserved: targets?.unserved.iter().map(|one| (one.target.to_string(), one.count)).collect(),
-            errored_orgs: counts?.errored,
+            // Neither targets nor org timers have labels.
+            unserved: match wanted {
+                None => targets?.unserved.iter().map(|one| (one.target.to_string(), one.count)).collect(),
+                Some(_) => Vec::new(),
+            },
+            errored_orgs: if wanted.is_none() { counts?.errored } else { 0 },
+            labeled_jobs: wanted.map(|wanted| wanted.len() as u64),
             history,
         })
     }
 }
 
 impl History {
-    async fn load(request: &UiRequest) -> Result<Option<History>, Problem> {
+    async fn load(
+        request: &UiRequest,
+        label: Option<&(String, Option<String>)>,
+        wanted: Option<&BTreeSet<String>>,
+    ) -> Result<Option<History>, Problem> {
         if !request.may_read_runs() {
             return Ok(None);
         }
         let (runs, store) = (request.runs(), request.app.bell.store());
         let since = request.now.checked_sub(DAY).unwrap_or(request.now);
-        let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..RunFilter::default() };
-        let now_running = RunFilter { status: vec![RunStatus::Running], ..RunFilter::default() };
+        let any = || RunFilter { label: label.cloned(), ..RunFilter::default() };
+        let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..any() };
+        let now_running = RunFilter { status: vec![RunStatus::Running], ..any() };
         let (failed, skipped) = (of_status(RunStatus::Failed), of_status(RunStatus::Skipped));
         let (few, many, hours) = (page(MAX_LISTED_RUNNING), page(MAX_GROUPED_FAILURES), charts::hours(request.now));
         let (is_open, most) = (ProblemFilter { open: Some(true), ..ProblemFilter::default() }, page(MAX_OPEN_PROBLEMS));
@@ -137,7 +159,11 @@ impl History {
             }
         }
         let (running, more_failed, failed) = (running.items, failed.next.is_some(), failed.items);
-        let open = open.items.into_iter().filter(|problem| !problem.is_muted(request.now)).collect();
+        let is_wanted = |problem: &alert::Problem| {
+            wanted.is_none_or(|wanted| problem.job().is_some_and(|job| wanted.contains(job.as_str())))
+        };
+        let mut open = open.items;
+        open.retain(|problem| !problem.is_muted(request.now) && is_wanted(problem));
         Ok(Some(History {
             buckets,
             running,
