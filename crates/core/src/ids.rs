@@ -23,22 +23,17 @@ impl Invalid {
 
     /// The refusal of every change of a retired job.
     pub fn retired() -> Invalid {
-        let reason = format!(
-            "this version is {FINAL}: name the job by its key to reach its current version, or create it again"
-        );
-        Invalid::new("status", reason)
+        let remedy = "name the job by its key to reach its current version, or create it again";
+        Invalid::new("status", format!("this version is {FINAL}: {remedy}"))
     }
 
-    /// The same refusal, once it is known which version of the job is current, if there is one.
+    /// The same refusal, with the current version of the job, if there is one.
     pub fn retired_version(key: &JobKey, version: u32, current: Option<(u32, JobId)>) -> Invalid {
-        let reason = match current {
-            Some((current, id)) => format!(
-                "version {version} of job `{key}` is {FINAL}: the current version is {current}, with the id {id}; name the \
-                 job by its key to reach it"
-            ),
-            None => format!("job `{key}` is {FINAL}: create it again"),
+        let Some((current, id)) = current else {
+            return Invalid::new("status", format!("job `{key}` is {FINAL}: create it again"));
         };
-        Invalid::new("status", reason)
+        let remedy = format!("the current version is {current}, with the id {id}; name the job by its key to reach it");
+        Invalid::new("status", format!("version {version} of job `{key}` is {FINAL}: {remedy}"))
     }
 
     /// The refusal of what is for one org or for all, and does not say for whom.

@@ -196,8 +196,8 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let window = Window::around(middle, half, &request)?;
     let status = vec![JobStatus::Active, JobStatus::Paused];
     let filter = JobFilter { status, sort: JobSort::NextRunAt, ..filter(&api_request, &form)? };
-    let after = page::from_query(&api_request)?.after;
-    let page = request.jobs().list(&filter, &PageRequest { limit: MAX_ROWS, after }).await?;
+    let asked = PageRequest { limit: MAX_ROWS, ..page::from_query(&api_request)? };
+    let page = request.jobs().list(&filter, &asked).await?;
     let (summaries, gaps, outages, frame, freezes, orgs) = tokio::join!(
         summaries(&request, &page.items, &window),
         gaps(&request, &window),
@@ -216,9 +216,6 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     }
     let links = Links::new("/timeline", &request.query);
     let (zone, outages) = (window.zone.clone(), events::outages(&outages, &window));
-    let runs_of = |row: &chart::Row, from: Timestamp, to: Timestamp| {
-        format!("/runs?jobKey={}&from={}&to={}", url_part(&row.key), url_time(from), url_time(to))
-    };
     let base = Timeline {
         id: "timeline",
         zone: &zone,
@@ -230,36 +227,12 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         outages: &outages,
         runs_of: &runs_of,
     };
-    let parts = match form.text("group") {
-        Some(label) => parts(&page.items, &drawn.rows, label, &links),
-        None => Vec::new(),
-    };
-    let pictures = if parts.is_empty() {
-        vec![Group {
-            head: None,
-            picture: Markup::from_html(chart::timeline(&base)),
-            agenda: Markup::from_html(chart::agenda(&base)),
-        }]
-    } else {
-        let last = parts.len() - 1;
-        let group = |(place, part): (usize, &Part)| {
-            let id = format!("timeline-{place}");
-            // The load is that of all of them, below the last.
-            let load = if place == last { base.load } else { &[] };
-            let input = Timeline { id: &id, rows: &part.rows, load, ..base };
-            Group {
-                head: Some(part.head.clone()),
-                picture: Markup::from_html(chart::timeline(&input)),
-                agenda: Markup::from_html(chart::agenda(&input)),
-            }
-        };
-        parts.iter().enumerate().map(group).collect()
-    };
+    let parts = form.text("group").map_or_else(Vec::new, |label| parts(&page.items, &drawn.rows, label, &links));
     let moved = |by: SignedDuration| links.with("around", &middle.saturating_add(by).unwrap_or(middle).to_string());
     let next = page::next(&api_request, page.next.as_ref()).map(|cursor| links.with("cursor", &cursor));
     let template = TimelinePage {
         feed: format!("{}/next/calendar.ics", request.api_base()),
-        pictures,
+        pictures: pictures(&base, &parts),
         table: Markup::from_html(chart::timeline_table(&base)),
         label_names: page.items.iter().flat_map(|row| row.job.definition.labels.keys().cloned()).collect(),
         cut: drawn.cut,
@@ -281,6 +254,30 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         next,
     };
     UiResponse::page(&template)
+}
+
+/// Where the runs of a row in a time are listed.
+fn runs_of(row: &chart::Row, from: Timestamp, to: Timestamp) -> String {
+    format!("/runs?jobKey={}&from={}&to={}", url_part(&row.key), url_time(from), url_time(to))
+}
+
+/// Draws all rows as one picture, or each group as one.
+fn pictures(base: &Timeline<'_>, parts: &[Part]) -> Vec<Group> {
+    let drawn = |input: &Timeline<'_>, head| Group {
+        head,
+        picture: Markup::from_html(chart::timeline(input)),
+        agenda: Markup::from_html(chart::agenda(input)),
+    };
+    if parts.is_empty() {
+        return vec![drawn(base, None)];
+    }
+    let group = |(place, part): (usize, &Part)| {
+        let id = format!("timeline-{place}");
+        // The load is that of all of them, below the last.
+        let load = if place + 1 == parts.len() { base.load } else { &[] };
+        drawn(&Timeline { id: &id, rows: &part.rows, load, ..*base }, Some(part.head.clone()))
+    };
+    parts.iter().enumerate().map(group).collect()
 }
 
 /// The rows of a group.
