@@ -4,6 +4,7 @@ mod cancel;
 mod list;
 mod logs;
 mod output_follower;
+mod report;
 pub(crate) mod requested_run;
 mod rerun_many;
 mod show;
@@ -52,6 +53,16 @@ enum RunsCommand {
     /// Cancel a pending or running run
     #[command(before_help = cancel::EXAMPLES)]
     Cancel(cancel::CancelArgs),
+    /// End a run that its remote side works on with success
+    ///
+    /// For a run whose target answered 202. The token may be the run token that the target was called with.
+    #[command(before_help = report::COMPLETE_EXAMPLES)]
+    Complete(report::CompleteArgs),
+    /// End the attempt of a run that its remote side works on with a failure
+    ///
+    /// For a run whose target answered 202. The token may be the run token that the target was called with.
+    #[command(before_help = report::FAIL_EXAMPLES)]
+    Fail(report::FailArgs),
     /// Rerun a finished run, or all runs that match a filter
     #[command(before_help = cancel::RERUN_EXAMPLES)]
     Rerun(cancel::RerunArgs),
@@ -65,6 +76,8 @@ pub(crate) fn run(args: &RunsArgs, now: Timestamp, output: &mut Output) -> Resul
         Some(RunsCommand::Logs(args)) => logs::run(args, now, output),
         Some(RunsCommand::Watch(args)) => watch::run(args, now, output),
         Some(RunsCommand::Cancel(args)) => cancel::run(args, now, output),
+        Some(RunsCommand::Complete(args)) => report::complete(args, now, output),
+        Some(RunsCommand::Fail(args)) => report::fail(args, now, output),
         Some(RunsCommand::Rerun(args)) => cancel::rerun(args, now, output),
     }
 }

@@ -32,6 +32,7 @@ mod orgs;
 mod pages;
 mod path;
 mod query;
+mod remote;
 mod reports;
 mod request;
 mod runs;
@@ -56,6 +57,7 @@ pub use query::{
     AllGapsQuery, AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, NextQuery, OrgQuery,
     ProblemQuery, RunQuery, TopQuery,
 };
+pub use remote::{RunComplete, RunFail, RunHeartbeat, RunLog, RunProgressReport};
 pub use reports::Reports;
 pub use request::{
     BackfillRequest, BackfillSettings, CalendarInput, CronPreviewRequest, FreezeInput, MissedSlots, OrgInput,

@@ -137,6 +137,9 @@ impl JobId {
 }
 
 impl InstanceId {
+    /// The holder of every run that was handed over to its remote side: see [`remote`](crate::remote). It is no instance.
+    pub const REMOTE: InstanceId = InstanceId(Uuid::nil());
+
     /// A time-ordered id from the time of start and 80 random bits that the caller brings.
     pub fn new(started_at: Timestamp, random: [u8; 10]) -> InstanceId {
         InstanceId(time_ordered(started_at, &random))

@@ -75,6 +75,7 @@ pub mod places;
 pub mod plan;
 pub mod purge;
 pub mod rearm;
+pub mod remote;
 pub mod repair;
 pub mod settle;
 pub mod simulate;

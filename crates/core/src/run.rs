@@ -10,6 +10,7 @@ use crate::failure::{EarlierAttempt, Failure};
 use crate::ids::{BackfillId, InstanceId, JobId, JobKey, OrgId, RunId, Target};
 use crate::json::Json;
 use crate::policy::words;
+use crate::remote::Remote;
 use crate::trace_context::TraceContext;
 
 pub use crate::gap::{Gap, GapReason};
@@ -249,6 +250,9 @@ pub struct Run {
     pub result: Option<Json>,
     /// When the next attempt may start, if the run waits for one after a failure.
     pub next_attempt_at: Option<Timestamp>,
+    /// What is known of its remote side while that holds it. Only
+    /// [`RunStore::get_run`](crate::store::RunStore::get_run) returns it; lists leave it out.
+    pub remote: Option<Remote>,
     /// The end of the output of its last attempt; so far, while it is at work. It may be long, so only
     /// [`RunStore::get_run`](crate::store::RunStore::get_run) returns it; lists leave it out.
     pub output: Option<String>,
@@ -286,6 +290,7 @@ impl Run {
             failure: None,
             result: None,
             next_attempt_at: None,
+            remote: None,
             output: None,
         }
     }

@@ -4,8 +4,8 @@
 //!              Succeeded ─────────────────────────────► succeeded
 //!   running ─┬ Failed, TimedOut, Panicked ─┬ tries left ► pending, after the backoff or what the handler asked for
 //!            │                             └ none left ─► failed
-//!            ├ Lost ──┬ onLost: retry, tries left ─────► pending, after the backoff
-//!            │        └ else ──────────────────────────► failed (how far it came is unknown)
+//!            ├ Lost, Silent ┬ onLost: retry, tries left ─► pending, after the backoff
+//!            │              └ else ────────────────────► failed (how far it came is unknown)
 //!            ├ ShutDown ┬ onLost: retry ───────────────► pending, at once; uses up no attempt, 20 times at the most
 //!            │          └ else ────────────────────────► like Failed
 //!            └ Canceled ───────────────────────────────► canceled
@@ -98,6 +98,13 @@ pub enum Outcome {
     ShutDown(String),
     /// Its lease ran out. What is known of the lease becomes the details of the failure.
     Lost(Option<Json>),
+    /// Its remote side sent no heartbeat for the time of its lease.
+    Silent {
+        /// That time.
+        lease: Duration,
+        /// When it last sent one.
+        last_heard_at: Timestamp,
+    },
     /// It was canceled.
     Canceled {
         /// The actor who canceled it.
@@ -218,12 +225,13 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
         (RunStatus::Running, Outcome::Lost(details)) => {
             let message = "the instance that ran it was lost before it ended";
             let failure = Failure::new(FailureCode::LOST, message);
-            // After the backoff: a run that takes its process down must not take down the next one at once.
-            let then = match run.on_lost {
-                OnLost::Fail => Then::GiveUp,
-                OnLost::Retry => Then::RETRY,
-            };
-            failed(run, Failure { details, ..failure }, &then, now)
+            failed(run, Failure { details, ..failure }, &after_loss(run), now)
+        }
+        (RunStatus::Running, Outcome::Silent { lease, last_heard_at }) => {
+            let message = format!("its remote side sent no heartbeat for {} s", lease.as_secs_f64());
+            let details = format!("{{\"lastHeardAt\":\"{last_heard_at}\",\"leaseMs\":{}}}", lease.as_millis());
+            let details = Json::parse("details", &details).ok();
+            failed(run, Failure { details, ..Failure::new(FailureCode::LOST, &message) }, &after_loss(run), now)
         }
         (RunStatus::Running, Outcome::ShutDown(message)) => {
             shut_down(run, Failure::new(FailureCode::SHUTDOWN, &message), now)
@@ -241,7 +249,8 @@ pub fn settle(run: &Settling, outcome: Outcome, now: Timestamp) -> Option<Transi
             | Outcome::Panicked(_)
             | Outcome::TimedOut(_)
             | Outcome::ShutDown(_)
-            | Outcome::Lost(_),
+            | Outcome::Lost(_)
+            | Outcome::Silent { .. },
         )
         | (RunStatus::Succeeded | RunStatus::Failed | RunStatus::Canceled | RunStatus::Skipped, _) => return None,
     };
@@ -256,6 +265,15 @@ pub fn cancel_retry(retry: &Transition, by: &str, now: Timestamp) -> Option<Tran
     let waiting = Settling::new(retry.run_id, RunStatus::Pending, retry.attempt, None);
     let ended_at = ended.as_ref().map_or(now, |ended| ended.ended_at);
     settle(&waiting, Outcome::Canceled { by: by.to_owned() }, ended_at)
+}
+
+/// How to proceed with a run that is lost. It is tried again after the backoff: a run that takes its process down must not
+/// take down the next one at once.
+fn after_loss(run: &Settling) -> Then {
+    match run.on_lost {
+        OnLost::Fail => Then::GiveUp,
+        OnLost::Retry => Then::RETRY,
+    }
 }
 
 /// A run that was stopped although nothing was wrong with it. Where the job allows it, others take it over at once, and

@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::engine::{Engine, EngineFailed, EngineOptions, Starting};
 use crate::events::{EventStream, Events};
 use crate::inbox::{self, Inbox, Left};
+use crate::run_token::RunTokens;
 use crate::sync::{SyncPlan, Syncer};
 use crate::targets::{Serving, Targets};
 
@@ -55,6 +56,7 @@ pub(crate) struct Parts {
     pub(crate) known: BTreeSet<Target>,
     pub(crate) options: EngineOptions,
     pub(crate) events: Events,
+    pub(crate) run_tokens: RunTokens,
     /// The instances of this program that have begun and are not listed yet.
     pub(crate) starting: Starting,
     /// Syncs the declared jobs, one sync at a time.

@@ -23,6 +23,7 @@ use crate::events::{Event, Events, Observer};
 use crate::extract::States;
 use crate::handler::{Handler, HandlerFn};
 use crate::layer::Layers;
+use crate::run_token::RunTokens;
 use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
 use crate::targets::{Action, PayloadCheck, Serving, TargetOptions, Targets};
@@ -291,7 +292,17 @@ impl Builder {
         let (options, events) = (self.options, Events::new(self.observers));
         let (targets, syncer) = (Serving::new(targets), Mutex::new(syncer));
         Ok((
-            Arc::new(Parts { store, clock, targets, known, options, events, starting: Starting::default(), syncer }),
+            Arc::new(Parts {
+                store,
+                clock,
+                targets,
+                known,
+                options,
+                events,
+                run_tokens: RunTokens::default(),
+                starting: Starting::default(),
+                syncer,
+            }),
             states,
         ))
     }

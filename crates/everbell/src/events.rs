@@ -89,6 +89,11 @@ pub enum Event {
         /// A message for people.
         message: String,
     },
+    /// A handler handed its run over to its remote side, which ends it later.
+    HandedOver {
+        /// The run.
+        run: RunInfo,
+    },
     /// A run ended.
     Finished {
         /// The run.
@@ -296,6 +301,9 @@ fn log(event: &Event) {
             debug!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, lag_ms = lag.as_secs_f64() * 1e3, "started");
         }
         Event::Progress { run, done, message } => debug!(run = %run.id, job = run.job(), done, message, "progress"),
+        Event::HandedOver { run } => {
+            info!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, "handed over to its remote side");
+        }
         Event::Finished { run, status, code, message, took } => {
             let code = code.as_ref().map_or("-", FailureCode::as_str);
             let org = run.org.as_ref().map(tracing::field::display);

@@ -16,6 +16,7 @@ use tracing::{Span, info_span};
 
 use crate::events::{Event, Events, RunInfo};
 use crate::lease::Lease;
+use crate::remote_side::RemoteSide;
 use crate::trace::TracingHook;
 
 /// The run that a handler works on. Cheap to clone.
@@ -34,6 +35,7 @@ struct Inner {
     awaiting_stop: AtomicUsize,
     span: OnceLock<Span>,
     tracing: TracingHook,
+    remote_side: RemoteSide,
 }
 
 /// Counts a caller until it is dropped.
@@ -79,7 +81,8 @@ impl Run {
         tracing: TracingHook,
     ) -> Run {
         let (output, awaiting_stop, span) = (Mutex::default(), AtomicUsize::new(0), OnceLock::new());
-        Run(Arc::new(Inner { claim, upstream, events, stop, lease, output, awaiting_stop, span, tracing }))
+        let remote_side = RemoteSide::default();
+        Run(Arc::new(Inner { claim, upstream, events, stop, lease, output, awaiting_stop, span, tracing, remote_side }))
     }
 
     /// Returns the id of the run.
@@ -300,6 +303,10 @@ impl Run {
             }
             span
         })
+    }
+
+    pub(crate) fn remote_side(&self) -> &RemoteSide {
+        &self.0.remote_side
     }
 
     pub(crate) fn info(&self) -> RunInfo {

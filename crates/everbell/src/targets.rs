@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::remote::{MAX_LEASE, MIN_LEASE};
 use everbell_core::settle::Outcome;
 use everbell_core::{Invalid, Json, Target};
 use tokio::sync::watch;
@@ -27,6 +28,9 @@ pub struct TargetOptions {
     pub concurrency: Option<u32>,
     /// The longest time of a run: default the job's timeout; the shorter one counts.
     pub timeout: Option<Duration>,
+    /// How long the remote side of a run that was handed over may be silent until the run is lost. Without it no run can be
+    /// handed over.
+    pub remote_lease: Option<Duration>,
 }
 
 impl TargetOptions {
@@ -40,6 +44,13 @@ impl TargetOptions {
     #[must_use]
     pub fn timeout(self, timeout: Duration) -> TargetOptions {
         TargetOptions { timeout: Some(timeout), ..self }
+    }
+
+    /// Lets the handler hand its runs over to a remote side ([`Run::hand_over`](crate::Run::hand_over)), which may be silent
+    /// for this long, 1 s to 24 h, until its run is lost.
+    #[must_use]
+    pub fn remote_lease(self, lease: Duration) -> TargetOptions {
+        TargetOptions { remote_lease: Some(lease.clamp(MIN_LEASE, MAX_LEASE)), ..self }
     }
 }
 

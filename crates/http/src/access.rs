@@ -9,7 +9,8 @@ use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use everbell::{Calendars, Everbell, Jobs, Orgs, Runs, StoreResult};
+use everbell::{Calendars, Everbell, Jobs, Orgs, RUN_TOKEN_PREFIX, Runs, StoreResult};
+use everbell_core::remote::Handover;
 use everbell_core::store::{AuditEntry, Origin};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -89,6 +90,8 @@ enum Credential {
     Application,
     /// A token, by its hash.
     Token([u8; 32]),
+    /// A run token, and what it allows.
+    Run(Handover),
     /// A session, and the token that it belongs to.
     Session { id: Uuid, hash: [u8; 32], token_hash: [u8; 32] },
 }
@@ -97,6 +100,19 @@ impl Actor {
     /// A caller of a route that needs no token of a role.
     pub fn anonymous(name: &str) -> Actor {
         Actor::new(name.to_owned(), Role::Viewer, Credential::None, None)
+    }
+
+    /// The remote side of a run, whose token was verified. It may report about this attempt, and nothing else.
+    pub(crate) fn remote_side(handover: Handover) -> Actor {
+        Actor::new(format!("run:{}", handover.run), Role::Operator, Credential::Run(handover), None)
+    }
+
+    /// What the run token of the caller allows, if that is its credential.
+    pub(crate) fn handover(&self) -> Option<Handover> {
+        match self.credential {
+            Credential::Run(handover) => Some(handover),
+            _ => None,
+        }
     }
 
     /// A person whom the application around the API has authenticated.
@@ -139,7 +155,7 @@ impl Actor {
     /// The hash of the token that the actor came in with.
     pub fn token_hash(&self) -> Option<[u8; 32]> {
         match self.credential {
-            Credential::None | Credential::Application => None,
+            Credential::None | Credential::Application | Credential::Run(_) => None,
             Credential::Token(token_hash) | Credential::Session { token_hash, .. } => Some(token_hash),
         }
     }
@@ -259,6 +275,24 @@ impl Authenticator {
         Err(self.count_failure(from, bell, why))
     }
 
+    /// Authenticates the remote side of a run by its run token; `None` if the header has none.
+    pub(crate) async fn authenticate_run(
+        &self,
+        header: Option<&str>,
+        from: Option<IpAddr>,
+        bell: &Everbell,
+    ) -> Result<Option<Actor>, Problem> {
+        let token = header.and_then(bearer).filter(|token| token.starts_with(RUN_TOKEN_PREFIX));
+        let Some(token) = token else { return Ok(None) };
+        match bell.runs().verify_token(token).await? {
+            Some(handover) => Ok(Some(Actor::remote_side(handover))),
+            None => {
+                let why = Problem::new(Kind::Unauthenticated, "The run token is not valid.");
+                Err(self.count_failure(from, bell, why))
+            }
+        }
+    }
+
     /// Returns the actor of a valid token.
     async fn holder(&self, hash: [u8; 32], bell: &Everbell) -> Result<Option<Actor>, Problem> {
         let credential = Credential::Token(hash);
@@ -297,7 +331,7 @@ impl Authenticator {
     /// Whether the credential of an actor is still valid.
     pub async fn is_still_valid(&self, actor: &Actor, bell: &Everbell) -> StoreResult<bool> {
         match actor.credential {
-            Credential::None | Credential::Application => Ok(true),
+            Credential::None | Credential::Application | Credential::Run(_) => Ok(true),
             Credential::Token(hash) => self.is_token_valid(&hash, actor.role, bell).await,
             Credential::Session { hash, token_hash, .. } => {
                 let exists = bell.store().find_session(&hash, bell.now()).await?.is_some();

@@ -34,6 +34,11 @@ pub(crate) fn request(name: &str) -> Value {
             "parallel": 4, "rate": "10/m", "reason": "The report of March 1 is missing",
         }),
         "BackfillSettings" => json!({ "parallel": 8, "rate": "off", "reason": "The night is quiet" }),
+        "RunHeartbeat" => json!({}),
+        "RunProgressReport" => json!({ "percent": 40, "message": "12 of 30 reports" }),
+        "RunLog" => json!({ "text": "12 of 30 reports are written\n" }),
+        "RunComplete" => json!({ "result": { "reports": 30 }, "output": "30 reports are written\n" }),
+        "RunFail" => json!({ "code": "no_disk", "message": "The disk is full", "retryable": false }),
         "ReasonRequest" => json!({ "reason": "Requested by the sales team" }),
         "OrgInput" => json!({
             "name": "Acme Corporation",

@@ -8,6 +8,7 @@ pub mod access;
 mod admission;
 pub mod api;
 mod app;
+mod async_routes;
 pub mod audit_entry;
 mod backfill_routes;
 pub mod body;
@@ -85,6 +86,7 @@ pub fn mounted_routes() -> Vec<Route> {
         org_routes(),
         notify_routes(),
         reload_routes(),
+        async_routes::async_routes(),
         backfill_routes::backfill_routes(),
         calendar_routes::calendar_routes(),
         report_routes::report_routes(),

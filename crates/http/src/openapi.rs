@@ -60,6 +60,7 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
             "schemas": schemas,
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
+                "runToken": { "type": "http", "scheme": "bearer", "description": "The run token that a target was called with." },
                 "password": { "type": "http", "scheme": "basic", "description": "A token as the password of any name." },
             },
         },
@@ -166,6 +167,7 @@ fn operation(mount: &str, route: &Route) -> Value {
     match route.access {
         Access::Role(role) | Access::Feed(role) => operation["x-role"] = json!(role.as_str()),
         Access::RunHistory => operation["x-role"] = json!("viewer"),
+        Access::RunToken => operation["x-role"] = json!("operator"),
         Access::Open | Access::Metrics => {}
     }
     operation
@@ -198,6 +200,7 @@ fn security(access: Access) -> Value {
     match access {
         Access::Open | Access::Metrics => json!([]),
         Access::Role(_) | Access::RunHistory => json!([{ "token": [] }]),
+        Access::RunToken => json!([{ "runToken": [] }, { "token": [] }]),
         Access::Feed(_) => json!([{ "token": [] }, { "password": [] }]),
     }
 }

@@ -197,6 +197,7 @@ pub fn needed_role(app: &App, access: Access) -> Role {
     match access {
         Access::Role(role) | Access::Feed(role) => role,
         Access::RunHistory => app.options().run_history,
+        Access::RunToken => Role::Operator,
         Access::Open | Access::Metrics => Role::Viewer,
     }
 }
@@ -222,13 +223,20 @@ async fn authorize(
 ) -> Result<Actor, Problem> {
     match access {
         Access::Open => return Ok(Actor::anonymous("nobody")),
-        Access::Role(_) | Access::Feed(_) | Access::RunHistory => {}
+        Access::Role(_) | Access::Feed(_) | Access::RunHistory | Access::RunToken => {}
         Access::Metrics => return app.metrics_actor(headers, peer).inspect_err(|_| app.metrics.login_failed()),
     }
     if let Some(user) = user {
         return Ok(Actor::user(user.name(), user.role(), app.bell.now()));
     }
     let header = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    if access == Access::RunToken {
+        let from = proxy::client_address(&app.options(), headers, peer);
+        let remote_side = app.authenticator.authenticate_run(header, from, &app.bell).await;
+        if let Some(actor) = remote_side.inspect_err(|_| app.metrics.login_failed())? {
+            return Ok(actor);
+        }
+    }
     let password = header.filter(|_| matches!(access, Access::Feed(_))).and_then(basic_password);
     let password = password.map(|token| format!("Bearer {token}"));
     authenticate(app, password.as_deref().or(header), headers, peer).await

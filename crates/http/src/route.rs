@@ -39,6 +39,8 @@ pub enum Access {
     Feed(Role),
     /// Callers who may read runs, as configured.
     RunHistory,
+    /// The remote side of a run, with its run token, and operators.
+    RunToken,
     /// Programs on this machine, or callers with the metrics token.
     Metrics,
 }

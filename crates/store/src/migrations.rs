@@ -26,6 +26,7 @@ macro_rules! migrations {
             include_str!("migrations/0020_chains.sql"),
             include_str!("migrations/0021_backfills.sql"),
             include_str!("migrations/0022_waiting_runs.sql"),
+            include_str!("migrations/0023_remote_runs.sql"),
         ]
     };
 }

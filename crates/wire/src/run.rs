@@ -10,7 +10,7 @@ use crate::raw::parsed;
 pub use crate::run_status::RunStatus;
 pub use crate::started_run::StartedRun;
 use crate::words::words;
-use crate::{OrgUpdateStarted, Raw};
+use crate::{OrgUpdateStarted, Raw, RemoteSide};
 
 words!(
     /// The trigger of a run.
@@ -115,7 +115,7 @@ pub struct Run {
     pub failure_message: Option<String>,
     /// More about the failure.
     pub failure_details: Option<Value>,
-    /// The instance that executes or executed it.
+    /// The instance that executes or executed it; null once its remote side holds it.
     pub runner_instance_id: Option<String>,
     /// When it was created.
     pub created_at: Timestamp,
@@ -178,6 +178,10 @@ pub struct Run {
     /// recurring jobs. The calls of a target then begin a trace with the id of the run, without dashes.
     #[serde(default)]
     pub trace_id: Option<String>,
+    /// Its remote side, while that holds it; only for a single run.
+    #[serde(default)]
+    #[schema(required = false)]
+    pub remote: Option<RemoteSide>,
     /// The result of its handler.
     pub result: Option<Value>,
     /// The end of what its current or last attempt printed; only for a single run.
@@ -279,6 +283,7 @@ impl Run {
             failure_message: None,
             failure_details: None,
             earlier_attempts: Vec::new(),
+            remote: self.remote.map(|remote| RemoteSide { progress: None, ..remote }),
             result: None,
             output: None,
             ..self
@@ -305,7 +310,7 @@ impl Run {
             failure_code: failure.map(|failure| failure.code.as_str().to_owned()),
             failure_message: failure.map(|failure| failure.message.clone()),
             failure_details: parsed(failure.and_then(|failure| failure.details.as_ref())),
-            runner_instance_id: run.claimed.map(|(_, instance)| instance.to_string()),
+            runner_instance_id: run.claimed.filter(|_| !run.is_handed_over()).map(|(_, instance)| instance.to_string()),
             created_at: run.created_at,
             updated_at: run.finished_at.or(run.started_at).unwrap_or(run.created_at),
             duration_ms: millis_between(run.started_at, run.finished_at),
@@ -343,6 +348,7 @@ impl Run {
             started_runs: None,
             idempotency_key: run.idempotency_key(),
             trace_id: run.trace_context.as_ref().map(|context| context.trace_id().to_owned()),
+            remote: run.remote.as_ref().map(RemoteSide::from),
             result: parsed(run.result.as_ref()),
             output: None,
         }

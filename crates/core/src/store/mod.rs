@@ -27,6 +27,7 @@ mod cluster_store;
 mod counter_store;
 mod job_store;
 mod org_store;
+mod remote_store;
 mod report_store;
 mod run_store;
 
@@ -80,6 +81,7 @@ pub use lease::LeaseTerms;
 pub use org_store::OrgStore;
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgUpdateProgress, OrgWritten};
 pub use recent_runs::{RecentRuns, RunSummary};
+pub use remote_store::{AddedOutput, RemoteStore, RemoteUpdate};
 pub use report_store::{MAX_ABSENCES, MAX_LATE_SLOTS, MAX_ORG_FIRES, ReportStore};
 pub use reports::{GapCount, OrgFires};
 pub use requests::{
@@ -121,6 +123,7 @@ pub trait Store:
     + ReportStore
     + CounterStore
     + BackfillStore
+    + RemoteStore
     + std::fmt::Debug
 {
 }
@@ -136,6 +139,7 @@ impl<S> Store for S where
         + ReportStore
         + CounterStore
         + BackfillStore
+        + RemoteStore
         + std::fmt::Debug
 {
 }

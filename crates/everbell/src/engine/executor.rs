@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinHandle};
 use tracing::{Instrument, error, warn};
 
 use super::inflight::{Attempt, Begun, Stop};
-use super::{Shared, upstream};
+use super::{Shared, remote, upstream};
 use crate::clock::{between, later};
 use crate::events::{Event, RunInfo};
 use crate::lease::Lease;
@@ -35,6 +35,18 @@ pub(crate) struct Done {
     pub(super) transition: Option<Transition>,
     /// Why its handler wants the job paused.
     pub(super) pause: Option<String>,
+    /// Whether its remote side goes on with it.
+    pub(super) handed_over: bool,
+}
+
+/// How a handler has ended.
+pub(super) enum Handled {
+    /// It was not called, because the lease was nearly over.
+    NotCalled,
+    /// Its run goes on in the hands of its remote side.
+    HandedOver,
+    /// With this outcome.
+    Ended(Outcome),
 }
 
 impl Done {
@@ -80,11 +92,12 @@ async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Order
     let lag = between(claim.run.scheduled_at, started_at);
     shared.events.publish(Event::Started { run: info.clone(), lag });
     let targets = shared.targets.now();
+    let mut handed_over = false;
     let (outcome, output) = match (&claim.run.cancel_by, targets.action_of(&claim.run.target)) {
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
         (None, Some(served)) => match upstream::read(shared, &claim).await {
-            Ok(upstream) => supervise(shared, claim, upstream, served, orders).await,
+            Ok(upstream) => supervise(shared, claim, upstream, served, orders, &mut handed_over).await,
             Err(failure) => (Some(Outcome::Failed { failure, then: Then::RETRY }), String::new()),
         },
         (None, None) => {
@@ -99,7 +112,10 @@ async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Order
     let ended_at = later(started_at, shared.clock.monotonic().saturating_sub(begun));
     let transition = outcome.and_then(|outcome| settle(&settling, outcome, shared.now()));
     let transition = transition.map(|transition| transition.finished_at(ended_at).with_output(&output));
-    Done { run: info, job, started_at, transition, pause }
+    if handed_over {
+        shared.remote.handed_over.notify_one();
+    }
+    Done { run: info, job, started_at, transition, pause, handed_over }
 }
 
 /// Runs the handler until it ends or has to: how the run ends, `None` if that is not ours to say, and what it printed.
@@ -109,11 +125,16 @@ async fn supervise(
     upstream: Option<everbell_core::Run>,
     served: &Served,
     Orders { mut asked, lease }: Orders,
+    handed_over: &mut bool,
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);
     let tracing = shared.targets.now().tracing.clone();
     let run = Run::new(*claim, upstream, shared.events.clone(), told, lease.clone(), tracing);
+    let offer = match remote::offer(shared, &run, served, timeout).await {
+        Ok(offer) => offer,
+        Err(failure) => return (Some(Outcome::Failed { failure, then: Then::RETRY }), String::new()),
+    };
     shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {
@@ -124,21 +145,32 @@ async fn supervise(
         let handler = async move {
             // The last look at the clock: an instance may have stood still since the claim was answered.
             if lease.is_nearly_over() {
-                return None;
+                return Handled::NotCalled;
             }
             inflight.called((run.id(), run.attempt()));
-            Some(action(run).await)
+            let outcome = action(run.clone()).await;
+            match offer {
+                Some(offer) if run.is_handed_over() => offer.hand_over(&run).await,
+                _ => Handled::Ended(outcome),
+            }
         };
         Handler(tokio::spawn(handler.instrument(span)))
     };
     let outcome = tokio::select! {
         biased;
         ended = &mut handler.0 => {
-            let outcome = ended.unwrap_or_else(|error| Some(broken(error)));
-            if outcome.is_none() {
-                warn!(run = %run.id(), "did not start a run because its lease was nearly over");
-            }
-            return (outcome.map(|outcome| unless_fenced(outcome, &lease)), run.output());
+            let outcome = match ended.unwrap_or_else(|error| Handled::Ended(broken(error))) {
+                Handled::Ended(outcome) => Some(unless_fenced(outcome, &lease)),
+                Handled::HandedOver => {
+                    *handed_over = true;
+                    None
+                }
+                Handled::NotCalled => {
+                    warn!(run = %run.id(), "did not start a run because its lease was nearly over");
+                    None
+                }
+            };
+            return (outcome, run.output());
         }
         why = stop(&mut asked) => match why {
             Stop::Canceled { by } => Some(Outcome::Canceled { by }),
@@ -170,7 +202,7 @@ async fn end(handler: &mut Handler, run: &Run) {
 }
 
 /// A handler's task, which is aborted when it is dropped.
-struct Handler(JoinHandle<Option<Outcome>>);
+struct Handler(JoinHandle<Handled>);
 
 impl Drop for Handler {
     fn drop(&mut self) {

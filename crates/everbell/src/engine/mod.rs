@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   planner ──► claimer ──► executor ──► recorder                  the way of a run
-//!   heartbeat, reaper, output_saver, resumer, backfiller, repairer, reconciler, pruner, counter, anchor     what keeps it honest
+//!   heartbeat, reaper, remote_reaper, output_saver, resumer, backfiller, repairer, reconciler, pruner, counter, anchor
+//!                                                                what keeps it honest
 //! ```
 //!
 //! Each loop is a [`Step`]: it looks, decides, commits and says when it wants to look again; [`drive`] repeats it, woken
@@ -33,6 +34,8 @@ mod pruner;
 mod reaper;
 mod reconciler;
 mod recorder;
+mod remote;
+mod remote_reaper;
 mod repairer;
 mod resumer;
 mod shutdown;
@@ -71,6 +74,8 @@ pub(crate) use pruner::Pruner;
 pub(crate) use reaper::Reaper;
 pub(crate) use reconciler::{MAX_ORGS_PER_STEP, Reconciler};
 pub(crate) use recorder::Recorder;
+pub(crate) use remote::end as end_remote_run;
+pub(crate) use remote_reaper::RemoteReaper;
 pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;
 pub use shutdown::EngineFailed;
@@ -105,6 +110,7 @@ pub(crate) struct Shared {
     pub(crate) outage: Outage,
     pub(crate) anchoring: Anchoring,
     pub(crate) last_beat: LastBeat,
+    pub(crate) remote: remote::RemoteRuns,
     /// This process, if the machine can identify it.
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
@@ -122,6 +128,7 @@ pub(crate) struct Engine {
     pub(crate) recorder: Recorder,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) reaper: Reaper,
+    pub(crate) remote_reaper: RemoteReaper,
     pub(crate) resumer: Resumer,
     pub(crate) backfiller: Backfiller,
     pub(crate) repairer: Repairer,
@@ -177,6 +184,7 @@ impl Engine {
             outage: Outage::default(),
             anchoring: Anchoring::default(),
             last_beat: LastBeat::default(),
+            remote: remote::RemoteRuns::default(),
             process: Process::own(),
             done,
             draining: AtomicBool::new(false),
@@ -188,6 +196,7 @@ impl Engine {
             recorder: Recorder::new(&shared, queue),
             heartbeat: Heartbeat::new(&shared),
             reaper: Reaper::new(&shared),
+            remote_reaper: RemoteReaper::new(&shared),
             resumer: Resumer::new(&shared),
             backfiller: Backfiller::new(&shared),
             repairer: Repairer::new(&shared),

@@ -84,7 +84,7 @@ impl OutcomeGroup {
             if self.shared.inflight.remove(done.attempt()) {
                 self.shared.signals.note_backfill_ended();
             }
-            if done.transition.is_none() {
+            if done.transition.is_none() && !done.handed_over {
                 // It may still be leased to this instance, and then has to be given back.
                 self.shared.claims.note_dropped();
             }
@@ -123,7 +123,7 @@ impl OutcomeGroup {
 /// Follows up on an outcome: publishes events, wakes the claimer, pauses the job.
 async fn follow_up(shared: &Arc<Shared>, done: Done, applied: bool) {
     let Shared { events, signals, .. } = &**shared;
-    let Done { run, job, started_at, transition, pause } = done;
+    let Done { run, job, started_at, transition, pause, handed_over } = done;
     match transition.map(|transition| transition.to).filter(|_| applied) {
         Some(Next::Finish { status, finished_at, failure, .. }) => {
             let (code, message) = failure.map(|failure| (failure.code, failure.message)).unzip();
@@ -142,6 +142,7 @@ async fn follow_up(shared: &Arc<Shared>, done: Done, applied: bool) {
             signals.claim_at(not_before);
             events.publish(Event::Retrying { run, code: failure.code, not_before });
         }
+        None if handed_over => {}
         None => events.publish(Event::LeaseLost { run }),
     }
 }

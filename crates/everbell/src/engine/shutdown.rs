@@ -111,7 +111,7 @@ impl Engine {
         let Engine {
             planner, claimer, resumer, backfiller, repairer, reconciler, pruner, counter, shared, guard, ..
         } = self;
-        let Engine { recorder, heartbeat, reaper, output_saver, anchor, .. } = self;
+        let Engine { recorder, heartbeat, reaper, remote_reaper, output_saver, anchor, .. } = self;
         // The waiting task holds its own guard.
         guard.disarm();
         let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
@@ -128,6 +128,7 @@ impl Engine {
         keeping.spawn(drive(recorder, Arc::clone(&shared), stop()));
         keeping.spawn(drive(heartbeat, Arc::clone(&shared), stop()));
         keeping.spawn(drive(reaper, Arc::clone(&shared), stop()));
+        keeping.spawn(drive(remote_reaper, Arc::clone(&shared), stop()));
         keeping.spawn(drive(output_saver, Arc::clone(&shared), stop()));
         keeping.spawn(drive(anchor, shared, stop()));
         (taking, keeping)

@@ -21,6 +21,7 @@ pub mod org_jobs;
 pub mod org_updates;
 pub mod orgs;
 pub mod probes;
+pub mod remote;
 pub mod reports;
 pub mod reruns;
 pub mod runs;

@@ -204,6 +204,16 @@ pub(crate) const HTTP_TARGET: &[Field] = target_fields!(
     optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys."),
     optional("timeout", Kind::Span, "Time limit of the whole call; 30s if absent."),
     optional(
+        "async",
+        Kind::Flag,
+        "Whether a response with status 202 means that the target works on the run and ends it later by calls of its own; no if absent."
+    ),
+    optional(
+        "lease",
+        Kind::Span,
+        "With `async`, how long the target may send no heartbeat until the run is lost; 60s if absent."
+    ),
+    optional(
         "success",
         Kind::List { of: &Kind::Json, max: 20 },
         "Status codes that count as success, such as `304` or `\"200-299\"`; `[\"200-299\"]` if absent."

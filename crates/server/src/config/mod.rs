@@ -176,6 +176,8 @@ impl Config {
         if !layers.problems.is_empty() {
             return Err(ConfigError::new(layers.problems));
         }
+        let public_url = settings.server.public_url.as_deref();
+        targets::set_api_url(&mut targets.settings, public_url, &settings.api.mounts);
         let mut warnings = environment.warnings();
         warnings.extend(settings.warnings());
         let mut engine = settings.engine.clone();

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use everbell::core::remote::{MAX_LEASE, MIN_LEASE};
 use everbell::{Target, TargetOptions};
 use everbell_wire::FaultCode;
 use serde_json::Value;
@@ -17,6 +19,9 @@ use everbell_wire::secret::Secret;
 
 /// The types, and what each of them has.
 const TYPES: [&str; 3] = ["log", "http", "command"];
+
+/// How long an async target may be silent, unless its block says so.
+const DEFAULT_REMOTE_LEASE: Duration = Duration::from_mins(1);
 
 /// The content of the target blocks.
 pub(super) struct Targets {
@@ -80,7 +85,9 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
     if timeout.is_some_and(|timeout| timeout.is_zero()) {
         form.fault("timeout", "out_of_range", "must be more than 0");
     }
-    if !matches!(settings, Kind::Http(_)) {
+    if matches!(settings, Kind::Http(_)) {
+        options.remote_lease = remote_lease(&mut form);
+    } else {
         options.timeout = timeout;
     }
     let label = form.text("label").unwrap_or("any").to_owned();
@@ -128,6 +135,28 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
     }
 }
 
+/// How long the target may be silent about a run that it works on; `None` if it answers only when it is done.
+fn remote_lease(form: &mut Form<'_>) -> Option<Duration> {
+    let (is_async, lease) = (form.flag("async"), form.span("lease"));
+    if lease.is_some() && !is_async {
+        form.fault("lease", "invalid", "is only for targets with `async = true`");
+    }
+    if lease.is_some_and(|lease| !(MIN_LEASE..=MAX_LEASE).contains(&lease)) {
+        form.fault("lease", "out_of_range", "must be 1s to 24h");
+    }
+    is_async.then(|| lease.unwrap_or(DEFAULT_REMOTE_LEASE))
+}
+
+/// Tells the targets that end their runs later where to report: under the address of the server and the first mount.
+pub(super) fn set_api_url(targets: &mut [TargetSettings], public_url: Option<&str>, mounts: &[String]) {
+    let api_url = public_url.zip(mounts.first()).map(|(url, mount)| format!("{url}{mount}"));
+    for target in targets.iter_mut().filter(|target| target.options.remote_lease.is_some()) {
+        if let Kind::Http(settings) = &mut target.kind {
+            settings.api_url.clone_from(&api_url);
+        }
+    }
+}
+
 pub(super) fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
     let url = form.value("url").map_or_else(|| Ok(Secret::new("")), |value| secrets.read(value));
     let url = url.and_then(|url| match url.reveal() {
@@ -148,6 +177,7 @@ pub(super) fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
         ca_file: form.text("caFile").map(PathBuf::from),
         allow_private: form.answer("allowPrivate").unwrap_or(usual.allow_private),
         allow_link_local: form.answer("allowLinkLocal").unwrap_or(usual.allow_link_local),
+        api_url: None,
         url: usual.url,
     }
 }

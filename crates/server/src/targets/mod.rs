@@ -115,6 +115,8 @@ pub(crate) struct HttpSettings {
     pub(crate) allow_private: bool,
     /// Default no.
     pub(crate) allow_link_local: bool,
+    /// Where the API can be reached from outside, for targets that report about their runs later.
+    pub(crate) api_url: Option<String>,
 }
 
 impl HttpSettings {
@@ -130,6 +132,7 @@ impl HttpSettings {
             ca_file: None,
             allow_private: true,
             allow_link_local: false,
+            api_url: None,
         }
     }
 }

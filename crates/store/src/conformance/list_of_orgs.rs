@@ -1,14 +1,24 @@
-//! The cases about declarations, orgs, starts with a plan, leases of instances, lost runs, pauses, purges, queues, races,
-//! versions and sessions, for the list of all cases.
+//! The cases about declarations, orgs, starts with a plan, leases of instances, runs of remote sides, lost runs, pauses, purges,
+//! queues, races, versions and sessions, for the list of all cases.
 
-/// Adds the cases about declarations, orgs, starts with a plan, leases of instances, lost runs, pauses, purges, queues, races,
-/// versions and sessions to those that it is given, and hands all of them to a macro.
+/// Adds the cases about declarations, orgs, starts with a plan, leases of instances, runs of remote sides, lost runs, pauses,
+/// purges, queues, races, versions and sessions to those that it is given, and hands all of them to a macro.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_cases_of_orgs {
     ([$($then:tt)+] { $($given:tt)* } $($others:tt)*) => {
         $($then)+! { { $($given)* }
             $($others)*
+            remote {
+                a_run_that_was_handed_over_belongs_to_no_instance,
+                only_the_attempt_at_work_is_handed_over,
+                signs_of_life_of_a_remote_side_are_written,
+                a_run_that_was_handed_over_ends_and_is_retried_like_any_other,
+                a_remote_side_is_asked_to_stop,
+                runs_of_remote_sides_are_listed_by_when_they_end,
+                a_wrong_clock_takes_no_time_from_a_remote_side,
+                all_instances_share_the_key_of_run_tokens,
+            }
             backfills {
                 a_backfill_goes_on_where_it_stopped_and_runs_each_slot_once,
                 a_backfill_that_was_changed_meanwhile_is_a_conflict_and_writes_nothing,

@@ -52,6 +52,7 @@ pub mod lost_runs;
 pub mod outputs;
 pub mod pausing;
 pub mod recording;
+pub mod remote;
 pub mod starting;
 
 pub mod gaps;

@@ -56,7 +56,7 @@ pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
 ];
 
 /// Tables that are copied, each after those that it refers to.
-pub(crate) const TABLES: [Table; 26] = [
+pub(crate) const TABLES: [Table; 27] = [
     Table {
         name: "jobs",
         order_by: &["job_key", "version"],
@@ -138,7 +138,8 @@ pub(crate) const TABLES: [Table; 26] = [
         columns: "attempt int4, available_at time, backfill bool, cancel_by text, claimed_at time, \
                   earlier text, failure_code text, failure_details text, failure_message text, held bool, \
                   job_id uuid, lease_until time, max_concurrent int4, org_id text, output text, paused bool, \
-                  priority int4, run_id uuid, runner_id uuid, started_at time, status text, target text",
+                  priority int4, progress int4, progress_message text, remote_deadline time, remote_lease int, \
+                  run_id uuid, runner_id uuid, started_at time, status text, target text",
         kept: None,
         is_seeded: false,
         identity: None,
@@ -294,6 +295,14 @@ pub(crate) const TABLES: [Table; 26] = [
         name: "counted_hours",
         order_by: &["hour"],
         columns: "counted_at time, hour time",
+        kept: None,
+        is_seeded: false,
+        identity: None,
+    },
+    Table {
+        name: "secrets",
+        order_by: &["name"],
+        columns: "name text, value bytes",
         kept: None,
         is_seeded: false,
         identity: None,

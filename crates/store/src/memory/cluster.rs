@@ -203,7 +203,7 @@ impl ClusterStore for MemoryStore {
             let now = micros(now);
             let mut expired: Vec<(Timestamp, &Run)> =
                 state.active.values().filter_map(|active| Some((state.lease_of(&active.run)?, &active.run))).collect();
-            expired.retain(|(lease, _)| *lease < now);
+            expired.retain(|(lease, run)| *lease < now && !run.is_handed_over());
             expired.sort_by_key(|(lease, run)| (*lease, run.id));
             Ok(expired.into_iter().take(limit as usize).map(|(_, run)| state.settling(run)).collect())
         })
@@ -255,8 +255,10 @@ impl ClusterStore for MemoryStore {
                 rearmed.gaps += state.cut_gaps(&owner, due, now, horizon);
             }
             for active in state.active.values_mut() {
-                if let Some(lease) = active.run.lease_until.as_mut().filter(|lease| **lease > lease_until) {
-                    *lease = lease_until;
+                let remote = active.remote.as_ref().filter(|_| active.run.is_handed_over());
+                let longest = remote.map_or(lease_until, |remote| lease_until + remote.lease);
+                if let Some(lease) = active.run.lease_until.as_mut().filter(|lease| **lease > longest) {
+                    *lease = longest;
                     rearmed.leases += 1;
                 }
             }
@@ -351,7 +353,7 @@ fn report(run: &Run) -> LeaseReport {
 }
 
 impl State {
-    fn settling(&self, run: &Run) -> Settling {
+    pub(super) fn settling(&self, run: &Run) -> Settling {
         let job = run.job_id.and_then(|id| self.jobs.get(&id));
         let policies = job.map(|job| &job.definition.policies);
         Settling::new(run.id, run.status, run.attempt, policies).after(run.earlier_attempts.clone())

@@ -24,6 +24,7 @@ mod outcomes;
 mod pages;
 mod purge;
 mod rearm;
+mod remote;
 mod reports;
 mod runs;
 mod state;

@@ -124,7 +124,8 @@ impl RunStore for MemoryStore {
         self.with(|state| {
             let mut kept = Vec::new();
             for OutputSoFar { run_id, attempt, text } in outputs {
-                let at_work = |run: &Run| run.status == RunStatus::Running && run.attempt == *attempt;
+                let at_work =
+                    |run: &Run| run.status == RunStatus::Running && run.attempt == *attempt && !run.is_handed_over();
                 if state.active.get(run_id).is_some_and(|active| at_work(&active.run)) {
                     state.outputs.insert(*run_id, text.clone());
                     kept.push(*run_id);
@@ -265,6 +266,7 @@ impl State {
     pub(super) fn whole_run(&self, run: RunId) -> StoreResult<Run> {
         let mut whole = self.with_lease(self.get_run(run)?);
         whole.output = self.outputs.get(&run).cloned();
+        whole.remote = self.remote_of(run);
         Ok(whole)
     }
 

@@ -58,6 +58,8 @@ pub(super) struct State {
     pub(super) requests: BTreeMap<String, StoredRequest>,
     /// By source and program.
     pub(super) releases: BTreeMap<(&'static str, App), Releases>,
+    /// What run tokens are signed with.
+    pub(super) run_token_key: Option<[u8; 32]>,
     pub(super) trusted_at: Option<Timestamp>,
     /// From when until when no instance scheduled anything.
     pub(super) absences: BTreeMap<Timestamp, Timestamp>,
@@ -84,6 +86,8 @@ pub(super) struct Active {
     pub(super) paused: bool,
     /// How many of its kind may be at work at once.
     pub(super) max_concurrent: u32,
+    /// Of the last hand-over.
+    pub(super) remote: Option<everbell_core::remote::Remote>,
 }
 
 #[derive(Clone, Debug)]
@@ -308,7 +312,7 @@ fn gap_to_keep(gap: &Gap) -> Gap {
 
 impl Active {
     pub(super) fn new(run: Run) -> Active {
-        Active { lane: run.job_id, available_at: run.scheduled_at, paused: false, max_concurrent: 1, run }
+        Active { lane: run.job_id, available_at: run.scheduled_at, paused: false, max_concurrent: 1, remote: None, run }
     }
 
     pub(super) fn is_of(&self, owner: &Owner) -> bool {

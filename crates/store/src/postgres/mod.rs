@@ -41,6 +41,7 @@ mod pooler;
 mod purge;
 mod rearm;
 mod releases;
+mod remote;
 mod reports;
 mod run_lists;
 mod run_statistics;

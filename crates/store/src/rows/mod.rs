@@ -25,6 +25,7 @@ mod pages;
 pub(crate) mod placeholders;
 mod policies;
 mod rearm;
+pub(crate) mod remote;
 pub(crate) mod reports;
 mod run;
 pub(crate) mod scan;

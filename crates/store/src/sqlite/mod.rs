@@ -40,6 +40,7 @@ mod outcomes;
 mod purge;
 mod rearm;
 mod releases;
+mod remote;
 mod reports;
 mod run_lists;
 mod run_statistics;

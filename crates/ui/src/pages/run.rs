@@ -88,8 +88,31 @@ struct Facts {
     timeout: Option<String>,
     /// The id of the instance, and its name.
     instance: Option<(String, String)>,
+    remote: Option<RemoteFacts>,
     idempotency_key: String,
     trace_id: Option<String>,
+}
+
+/// What is known of the remote side that works on a run.
+struct RemoteFacts {
+    /// When the run is lost without another heartbeat.
+    lease_until: Option<Markup>,
+    deadline: Markup,
+    percent: Option<u16>,
+    message: Option<String>,
+}
+
+impl RemoteFacts {
+    fn new(run: &RunRecord, clock: &Clock) -> Option<RemoteFacts> {
+        let remote = run.remote.as_ref()?;
+        let progress = remote.progress.clone().unwrap_or_default();
+        Some(RemoteFacts {
+            lease_until: run.lease_until.map(|at| clock.at(at, None)),
+            deadline: clock.at(remote.deadline, None),
+            percent: progress.permille.map(|permille| permille / 10),
+            message: progress.message,
+        })
+    }
 }
 
 /// The run that the path names, and its job if that is still there.
@@ -257,7 +280,11 @@ impl Facts {
             max_attempts: policies.map_or(1, |policies| policies.max_attempts),
             again: run.next_attempt_at.map(|at| clock.at(at, zone.as_ref())),
             timeout: policies.map(|policies| seconds(policies.timeout)),
-            instance: run.claimed.map(|(_, id)| (id.to_string(), hosts.name(&id.to_string()))),
+            instance: run
+                .claimed
+                .filter(|_| !run.is_handed_over())
+                .map(|(_, id)| (id.to_string(), hosts.name(&id.to_string()))),
+            remote: RemoteFacts::new(run, clock),
             idempotency_key: run.idempotency_key(),
             trace_id: run.trace_context.as_ref().map(|context| context.trace_id().to_owned()),
         }

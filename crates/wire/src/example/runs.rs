@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{ACTOR, Example, INSTANCE_ID, JOB_ID, NEXT_RUN_AT, NOW, RUN_ID, SLOT_AT, at, raw};
 use crate::gap::{ExplanationOutcome, GapReason};
 use crate::run::{CancelOutcome, Origin, RunNowOutcome, RunStatus, Skip, TriggerType};
-use crate::{Canceled, Explanation, Gap, Run, RunNow, RunsNow, Stats, Top, TopBy, TopItem};
+use crate::{Canceled, Explanation, Gap, RemoteRun, Run, RunNow, RunsNow, Stats, Top, TopBy, TopItem};
 
 const MANUAL_RUN_ID: &str = "01a49743-4b00-7952-a964-6ea2a0366012";
 
@@ -90,8 +90,22 @@ fn manual_run() -> Run {
         started_runs: None,
         idempotency_key: format!("run:{MANUAL_RUN_ID}"),
         trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
+        remote: None,
         result: None,
         output: None,
+    }
+}
+
+impl Example for RemoteRun {
+    fn example() -> RemoteRun {
+        RemoteRun {
+            run_id: RUN_ID.to_owned(),
+            attempt: 1,
+            status: RunStatus::Running,
+            cancel_requested: false,
+            lease_until: Some(at("2027-03-15T09:31:00Z")),
+            deadline: Some(at("2027-03-15T10:00:00Z")),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use everbell_wire::secret::Secret;
 const METHODS: [Method; 6] = [Method::POST, Method::PUT, Method::PATCH, Method::GET, Method::HEAD, Method::DELETE];
 
 /// Headers that belong to the connection, and those that describe the run.
-const RESERVED: [&str; 15] = [
+const RESERVED: [&str; 17] = [
     "host",
     "content-length",
     "transfer-encoding",
@@ -33,6 +33,8 @@ const RESERVED: [&str; 15] = [
     "idempotency-key",
     "traceparent",
     "tracestate",
+    "everbell-run-token",
+    "everbell-run-url",
 ];
 
 /// Prefixes of headers that describe the run.
@@ -51,6 +53,7 @@ pub(super) struct Checked {
     pub(super) success: Vec<RangeInclusive<u16>>,
     pub(super) certificates: Vec<Certificate>,
     pub(super) guard: Guard,
+    pub(super) api_url: Option<String>,
 }
 
 pub(super) fn check(settings: &HttpSettings) -> Result<Checked, Vec<Problem>> {
@@ -78,6 +81,7 @@ pub(super) fn check(settings: &HttpSettings) -> Result<Checked, Vec<Problem>> {
             success: settings.success.clone(),
             certificates,
             guard,
+            api_url: settings.api_url.clone(),
         }),
         _ => Err(problems),
     }

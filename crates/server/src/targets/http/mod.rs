@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use everbell::{Action, FailureCode, IntoOutcome, Run, RunError, Timestamp};
 use reqwest::redirect::Policy;
-use reqwest::{Client, ClientBuilder, Request};
+use reqwest::{Client, ClientBuilder, Request, StatusCode};
 use rustls::crypto::{CryptoProvider, ring};
 use tracing::debug;
 
@@ -75,11 +75,17 @@ impl Http {
             }
             answer = tokio::time::timeout(*timeout, self.exchange(request)) => answer,
         };
+        // A target may echo the token of the run, too.
+        let hidden = Redactor::new(run.token());
+        let answer = answer.map(|answer| answer.map(|answer| answer.redacted(&hidden)));
         metrics.http_target(answer.as_ref().ok().and_then(|answer| Some(answer.as_ref().ok()?.status.as_u16())));
         let late = |_| failure::timed_out(origin, *timeout);
         let answer = answer.map_err(late)?.map_err(|error| failure::unreachable(origin, &error))?;
         debug!(run = %run.id(), status = answer.status.as_u16(), "{origin} answered");
         run.write_output(&answer.body);
+        if answer.status == StatusCode::ACCEPTED && run.hand_over() {
+            debug!(run = %run.id(), "{origin} works on it");
+        }
         answer.judge(success, origin, run.started_at())
     }
 

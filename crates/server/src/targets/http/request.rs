@@ -66,6 +66,16 @@ pub(super) fn request(checked: &Checked, run: &Run) -> Result<Request, RunError>
     let mut request = Request::new(checked.method.clone(), checked.url.clone());
     let mut headers = checked.headers.clone();
     headers.extend(about(run));
+    if let Some(token) = run.token() {
+        let token = HeaderValue::try_from(token).ok().map(|mut token| {
+            token.set_sensitive(true);
+            token
+        });
+        headers.extend(token.map(|token| (HeaderName::from_static("everbell-run-token"), token)));
+        if let Some(api) = &checked.api_url {
+            put(&mut headers, "everbell-run-url", &format!("{api}/runs/{}", run.id()));
+        }
+    }
     // Its attempt began just now.
     let (id, timestamp) = (run.id().to_string(), run.started_at().as_second());
     put(&mut headers, "webhook-id", &id);

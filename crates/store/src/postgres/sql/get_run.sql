@@ -1,4 +1,5 @@
-select {columns of run_rows as r}, coalesce(a.output, o.output) as output
+select {columns of run_rows as r}, coalesce(a.output, o.output) as output,
+       a.remote_lease, a.remote_deadline, a.progress, a.progress_message
 from everbell.run_rows r
 left join everbell.active_runs a on a.run_id = r.id
 left join everbell.outcomes o on o.run_id = r.id

@@ -79,6 +79,7 @@ fn present(run: &RunRecord, clock: &Clock, line: &Line) -> Option<Step> {
         return Some(Step { name: "Retry", tone: "wait", at: None, span: Some(clock.away(at)), bar: None });
     }
     let (name, tone, since) = match (run.status, run.started_at) {
+        (RunStatus::Running, Some(at)) if run.is_handed_over() => ("Running on its remote side", "run", at),
         (RunStatus::Running, Some(at)) => ("Running", "run", at),
         (RunStatus::Pending, _) if run.scheduled_at > clock.now => ("Scheduled", "wait", clock.now),
         (RunStatus::Pending, _) => ("Waiting", "wait", run.scheduled_at.max(run.created_at)),

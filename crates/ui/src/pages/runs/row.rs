@@ -115,7 +115,7 @@ impl Row {
         let lag = lag_ms(run);
         // Its slots are in the past on purpose.
         let is_backfill = matches!(run.trigger, Trigger::Backfill(_));
-        let instance = run.claimed.map(|(_, instance)| instance.to_string());
+        let instance = run.claimed.filter(|_| !run.is_handed_over()).map(|(_, instance)| instance.to_string());
         Row {
             id: run.id.to_string(),
             target: run.target.to_string(),

@@ -1,0 +1,118 @@
+//! `everbell runs complete` and `everbell runs fail`: how the remote side of a run ends it.
+
+use clap::Args;
+use everbell_client::{Response, RunComplete, RunFail};
+use everbell_wire as wire;
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+
+use super::exact_id;
+use crate::connection::RefusalContext;
+use crate::output::{Mark, Output};
+use crate::{CliError, Exit, OnlineArgs, Session};
+
+pub(super) const COMPLETE_EXAMPLES: &str = "\
+Examples:
+  everbell runs complete \"$RUN\" --result '{\"reports\": 30}'
+  everbell runs complete \"$RUN\" --output \"30 reports are written\" --attempt 2";
+
+pub(super) const FAIL_EXAMPLES: &str = "\
+Examples:
+  everbell runs fail \"$RUN\" --message \"the disk is full\" --code no_disk
+  everbell runs fail \"$RUN\" --message \"unknown customer\" --no-retry";
+
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArgs {
+    /// The id of the run, or the beginning of it.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The result of the run, in JSON.
+    #[arg(long, value_name = "JSON")]
+    result: Option<String>,
+    /// Text that is added to the output of the run.
+    #[arg(long, value_name = "TEXT")]
+    output: Option<String>,
+    /// The attempt, so that no later one is ended: the current one if absent.
+    #[arg(long, value_name = "N")]
+    attempt: Option<u32>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FailArgs {
+    /// The id of the run, or the beginning of it.
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Why it failed, in words.
+    #[arg(long, value_name = "TEXT")]
+    message: String,
+    /// Why it failed, as a stable word of a-z, 0-9 and _.
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// Start no other attempt, whatever the policies of the job say.
+    #[arg(long)]
+    no_retry: bool,
+    /// Text that is added to the output of the run.
+    #[arg(long, value_name = "TEXT")]
+    output: Option<String>,
+    /// The attempt, so that no later one is ended: the current one if absent.
+    #[arg(long, value_name = "N")]
+    attempt: Option<u32>,
+    #[command(flatten)]
+    online: OnlineArgs,
+}
+
+pub(super) fn complete(args: &CompleteArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let result = args.result.clone().map(RawValue::from_string).transpose();
+    let result = result.map_err(|error| CliError::Invalid {
+        message: format!("--result is not valid JSON: {error}"),
+        hint: Some("quote a text twice: --result '\"done\"'".to_owned()),
+    })?;
+    let mut session = Session::new(&args.online, now, output)?;
+    let id = exact_id(&session.client, &args.run)?;
+    let body = RunComplete { result, output: args.output.clone(), attempt: args.attempt };
+    let answer = session
+        .client
+        .send(session.client.runs().complete(&id, &body))
+        .with_action(|| format!("complete run `{}`", args.run))
+        .or_list()
+        .or_hint(409, || hint(&args.run))?;
+    report(&mut session, answer)
+}
+
+pub(super) fn fail(args: &FailArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let id = exact_id(&session.client, &args.run)?;
+    let body = RunFail {
+        code: args.code.clone(),
+        message: args.message.clone(),
+        retryable: args.no_retry.then_some(false),
+        output: args.output.clone(),
+        attempt: args.attempt,
+        ..RunFail::default()
+    };
+    let answer = session
+        .client
+        .send(session.client.runs().fail(&id, &body))
+        .with_action(|| format!("fail run `{}`", args.run))
+        .or_list()
+        .or_hint(409, || hint(&args.run))?;
+    report(&mut session, answer)
+}
+
+fn hint(run: &str) -> String {
+    format!("see who executes it, or how it ended: everbell runs show {run}")
+}
+
+fn report(session: &mut Session<'_>, answer: Response<wire::RemoteRun>) -> Result<Exit, CliError> {
+    let answered = session.for_people(answer, |run| run.status.as_str())?;
+    let Some(wire::RemoteRun { run_id, status, attempt, .. }) = answered else { return Ok(Exit::Success) };
+    let mark = Mark::from_status(status.as_str());
+    let what = match status.as_str() {
+        "pending" => format!("Attempt {attempt} of run {run_id} has ended, and another one follows"),
+        status => format!("Run {run_id} is {status}"),
+    };
+    session.done(mark, &what)?;
+    Ok(Exit::Success)
+}

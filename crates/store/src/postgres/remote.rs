@@ -1,0 +1,63 @@
+//! Runs in the hands of their remote sides.
+
+use async_trait::async_trait;
+use everbell_core::InstanceId;
+use everbell_core::remote::{Handover, HeldRun};
+use everbell_core::store::{RemoteStore, RemoteUpdate, StoreResult};
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::statement::Statement;
+use crate::micros::Micros;
+use crate::rows::remote::{HeldRunColumns, held_runs, key, to_milliseconds};
+
+#[async_trait]
+impl RemoteStore for PostgresStore {
+    async fn run_token_key(&self, candidate: &[u8; 32]) -> StoreResult<[u8; 32]> {
+        let query = sqlx::query_scalar(include_str!("sql/run_token_key.sql")).bind(candidate.to_vec());
+        let stored: Vec<u8> = self.alone("reading the key of run tokens", query.fetch_one_on(&self.pool)).await?;
+        key(stored)
+    }
+
+    async fn hand_over(&self, handover: &Handover, lease_until: Timestamp, output: Option<&str>) -> StoreResult<bool> {
+        let query = sqlx::query_scalar(include_str!("sql/hand_over.sql"))
+            .bind(handover.run.as_uuid())
+            .bind(handover.attempt as i32)
+            .bind(InstanceId::REMOTE.as_uuid())
+            .bind(Micros::from(lease_until))
+            .bind(to_milliseconds(handover.lease))
+            .bind(Micros::from(handover.deadline))
+            .bind(output.map(str::to_owned));
+        let written: Option<Uuid> = self.alone("handing over a run", query.fetch_optional_on(&self.loops)).await?;
+        Ok(written.is_some())
+    }
+
+    async fn update_remote(&self, update: &RemoteUpdate) -> StoreResult<bool> {
+        let (progress, output) = (update.progress.as_ref(), update.output.as_ref());
+        let query = sqlx::query_scalar(include_str!("sql/update_remote.sql"))
+            .bind(update.run.as_uuid())
+            .bind(update.attempt as i32)
+            .bind(InstanceId::REMOTE.as_uuid())
+            .bind(update.lease_until.map(Micros::from))
+            .bind(progress.is_some())
+            .bind(progress.and_then(|progress| progress.permille).map(i32::from))
+            .bind(progress.and_then(|progress| progress.message.clone()))
+            .bind(output.is_some())
+            .bind(output.and_then(|output| output.before.clone()))
+            .bind(output.map(|output| output.after.clone()));
+        let written: Option<Uuid> = self.alone("writing a sign of life", query.fetch_optional_on(&self.pool)).await?;
+        Ok(written.is_some())
+    }
+
+    async fn remote_runs(&self, before: Timestamp, limit: u32) -> StoreResult<Vec<HeldRun>> {
+        let query = sqlx::query_as(include_str!("sql/remote_runs.sql"))
+            .bind(InstanceId::REMOTE.as_uuid())
+            .bind(Micros::from(before))
+            .bind(i64::from(limit));
+        let rows: Vec<HeldRunColumns> =
+            self.within("looking for runs that were handed over", query.fetch_all_on(&self.loops)).await?;
+        let learned = self.learn_apart(rows.iter().filter_map(HeldRunColumns::job_id)).await?;
+        Ok(held_runs(rows, &learned))
+    }
+}

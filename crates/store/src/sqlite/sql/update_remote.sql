@@ -1,0 +1,7 @@
+update everbell_active_runs
+set lease_until = max(lease_until, coalesce(?4, lease_until)),
+    progress = case when ?5 then ?6 else progress end,
+    progress_message = case when ?5 then ?7 else progress_message end,
+    output = case when ?8 then ?10 else output end
+where run_id = ?1 and attempt = ?2 and status = 'running' and runner_id = ?3 and (not ?8 or output is ?9)
+returning run_id
