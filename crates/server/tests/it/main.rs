@@ -1,6 +1,7 @@
 //! The integration tests of the server crate, in one binary.
 
 mod api;
+mod async_runs;
 mod backfill_lane;
 mod binary;
 mod calendars;

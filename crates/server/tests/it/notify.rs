@@ -24,7 +24,7 @@ pub(crate) struct Receiver {
 #[derive(Clone, Debug)]
 pub(crate) struct Got {
     status: u16,
-    headers: BTreeMap<String, String>,
+    pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
 }
 
@@ -49,6 +49,13 @@ impl Receiver {
     /// The messages that it accepted.
     pub(crate) fn accepted(&self) -> Vec<Got> {
         self.got.lock().unwrap().iter().filter(|got| got.status == 200).cloned().collect()
+    }
+
+    /// Waits for this many calls, whatever they were answered.
+    pub(crate) fn calls(&self, count: usize) -> Vec<Got> {
+        let all = || self.got.lock().unwrap().clone();
+        let found = eventually(|| Some(all()).filter(|calls| calls.len() >= count));
+        found.unwrap_or_else(|| panic!("{count} calls never came, only {:?}", all()))
     }
 
     /// Waits for this many accepted messages.
@@ -77,8 +84,11 @@ fn receive(mut stream: TcpStream, got: &Mutex<Vec<Got>>, answers: &Mutex<VecDequ
     }
     let status = answers.lock().unwrap().pop_front().unwrap_or(200);
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    // A careless receiver sends back the token of a run.
+    let echo = headers.get("everbell-run-token").cloned().unwrap_or_default();
     got.lock().unwrap().push(Got { status, headers, body });
-    let answer = format!("HTTP/1.1 {status} Well\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    let length = echo.len();
+    let answer = format!("HTTP/1.1 {status} Well\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{echo}");
     let _ = stream.write_all(answer.as_bytes());
 }
 
