@@ -47,6 +47,8 @@ words!(
         Errored = "errored",
         /// The job does not fire at this time.
         NoSlot = "no_slot",
+        /// The job has no clock: it starts when runs of another job end.
+        Following = "following",
         /// A calendar of the job excludes the day.
         Excluded = "excluded",
         /// The job did not exist.

@@ -1,10 +1,13 @@
 //! The next fires of a job, and explanations of a given time.
 
 use everbell_core::calendar::Exclusion;
+use everbell_core::chain::After;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{self, Eligibility, OffReason};
-use everbell_core::store::{JobRef, JobRow, SlotOutcome, StoreResult};
-use everbell_core::{Gap, JobId, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, fire_at};
+use everbell_core::store::{JobRef, JobRow, PageRequest, RunFilter, SlotOutcome, StoreError, StoreResult};
+use everbell_core::{
+    Gap, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, TriggerType, fire_at,
+};
 use jiff::{Timestamp, Zoned};
 
 use super::covering::covering_run;
@@ -63,6 +66,15 @@ pub enum Explanation {
     /// A time since which the job cannot fire, for this reason. If it is a slot, it becomes a gap after the repair;
     /// while the schedule cannot be read, slots are unknown.
     Errored(String),
+    /// The job has no clock: it starts when runs of another job end.
+    Following {
+        /// Which runs start it.
+        after: After,
+        /// Its last run by then that another run started.
+        run: Option<Box<Run>>,
+        /// The last run of the other job by then.
+        parent: Option<Box<Run>>,
+    },
     /// A slot that got a run or a gap.
     Settled(SlotOutcome),
     /// A slot without a record: its history was pruned, or its version ended before.
@@ -121,6 +133,7 @@ impl Jobs {
             return Ok(Explanation::Unknown);
         };
         let told = match &row.job.definition.spec {
+            Ok(spec) if spec.after().is_some() => return self.explain_following(&row, created_at, time).await,
             Ok(spec) => {
                 let told = self.explain_slot(&row, None, row.timer.as_ref(), spec, created_at, time).await?;
                 self.or_frozen(told, &row, time).await?
@@ -128,6 +141,30 @@ impl Jobs {
             Err(broken) => self.explain_unreadable(&row, None, &broken.reason, created_at, time).await?,
         };
         self.or_by_others(told, &others, None, time).await
+    }
+
+    /// Explains a time of a job without a clock: by its last run by then, and that of the job before it.
+    async fn explain_following(
+        &self,
+        row: &JobRow,
+        created_at: Timestamp,
+        time: Timestamp,
+    ) -> StoreResult<Explanation> {
+        let definition = &row.job.definition;
+        let after = definition.spec.as_ref().ok().and_then(|spec| spec.after());
+        let Some(after) = after.filter(|_| time > created_at).cloned() else {
+            return Ok(Explanation::BeforeCreation { created_at });
+        };
+        let last = async |key: &JobKey, trigger| {
+            let to = Some(crate::clock::later(time, MICROSECOND));
+            let filter = RunFilter { job_key: Some(key.clone()), trigger, to, ..RunFilter::default() };
+            let page = PageRequest { limit: 1, after: None };
+            let found = self.context.parts.store.list_runs(&filter, &page).await?;
+            Ok::<_, StoreError>(found.items.into_iter().next().map(Box::new))
+        };
+        let run = last(&definition.key, Some(TriggerType::After)).await?;
+        let parent = last(&after.job_key, None).await?;
+        Ok(Explanation::Following { after, run, parent })
     }
 
     /// Like [`Jobs::explain`], for one org of a per-org job. The slots are those of its current zone and override;

@@ -1,8 +1,9 @@
 //! Explanations of times.
 
 use everbell::Explanation;
+use everbell_core::chain::After;
 use everbell_core::store::SlotOutcome;
-use everbell_core::{Gap, JobId, OrgId, SkipReason, Zone};
+use everbell_core::{Gap, JobId, OrgId, Run, SkipReason, Trigger, Zone};
 use everbell_wire as wire;
 use everbell_wire::gap::ExplanationOutcome as Outcome;
 use jiff::Timestamp;
@@ -29,6 +30,9 @@ pub fn explanation(
             document.next_slot_at = *next;
         }
         Explanation::Excluded { next, .. } => document.next_slot_at = *next,
+        Explanation::Following { run, .. } => {
+            document.run = run.as_ref().map(|run| wire::Run::new(run, zone));
+        }
         Explanation::BeforeCreation { .. }
         | Explanation::Ahead
         | Explanation::Frozen(_)
@@ -88,9 +92,34 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
         Explanation::BeforeCreation { created_at } => {
             (Outcome::BeforeCreation, format!("The job did not exist yet: it was created at {created_at}."))
         }
+        Explanation::Following { after, run, parent } => {
+            (Outcome::Following, following(after, run.as_deref(), parent.as_deref()))
+        }
         Explanation::Unknown => (
             Outcome::Unknown,
             "This slot is unknown: its history was pruned, or its version had already ended.".to_owned(),
         ),
     }
+}
+
+/// Which run started a job without a clock, or what it waits for.
+fn following(after: &After, run: Option<&Run>, parent: Option<&Run>) -> String {
+    let rule = after.describe();
+    let last = match run.map(|run| (run, &run.trigger)) {
+        Some((run, Trigger::After(cause))) => {
+            let at = run.scheduled_at;
+            format!(
+                "By this time its last run was {}, which run {cause} started at {at}; its status is {}.",
+                run.id, run.status
+            )
+        }
+        _ => "By this time nothing had started it.".to_owned(),
+    };
+    let waits = match parent {
+        Some(parent) => {
+            format!("The last run of {} was {}; its status is {}.", after.job_key, parent.id, parent.status)
+        }
+        None => format!("{} had no run.", after.job_key),
+    };
+    format!("The job has no clock: it starts {rule}. {last} {waits}")
 }

@@ -85,7 +85,9 @@ fn a_target_that_answers_202_ends_its_run_later_although_the_server_is_killed() 
         assert_eq!(report("complete", done).expect(200)["status"], "succeeded", "the same again");
         let late = report("complete", json!({ "result": 1 })).problem(409, "Conflict");
         assert_eq!((&late["runStatus"], &late["attempt"]), (&json!("succeeded"), &json!(1)), "{late}");
-        for (what, body) in [("heartbeat", json!({})), ("log", json!({ "text": "x" })), ("fail", json!({ "message": "x" }))] {
+        for (what, body) in
+            [("heartbeat", json!({})), ("log", json!({ "text": "x" })), ("fail", json!({ "message": "x" }))]
+        {
             report(what, body).problem(409, "Conflict");
         }
         assert_eq!(receiver.calls(1).len(), 1, "it was called once");
@@ -179,7 +181,10 @@ fn operators_end_runs_of_remote_sides_and_no_others() {
 
     let everbell = |args: &[&str]| {
         let mut command = quiet(server.folder.path());
-        command.args(args).env("EVERBELL_SERVER", format!("http://{}", server.address)).env("EVERBELL_TOKEN", &operator);
+        command
+            .args(args)
+            .env("EVERBELL_SERVER", format!("http://{}", server.address))
+            .env("EVERBELL_TOKEN", &operator);
         ran(command.output().unwrap())
     };
     let shown = everbell(&["runs", "show", &run]).stdout;

@@ -117,3 +117,28 @@ fn a_chain_is_created_edited_and_refused_by_the_api() {
     let clock = server.patch("/jobs/key:load", &json!({ "cronExpression": "@daily" })).expect(200);
     assert_eq!((&clock["after"], &clock["scheduleType"]), (&Value::Null, &json!("recurring")));
 }
+
+#[test]
+fn a_job_without_a_clock_is_explained_by_the_run_that_started_it() {
+    let server = Server::start();
+    server.job("extract", &json!({}));
+    let load = json!({ "jobKey": "load", "target": "print", "after": { "job": "extract", "manual": true } });
+    server.post("/jobs", &load).expect(201);
+    let explain = || server.get("/jobs/key:load/explain?at=2099-01-01T00:00:00Z").expect(200);
+    let waiting = explain();
+    assert_eq!((&waiting["outcome"], &waiting["run"]), (&json!("following"), &Value::Null), "{waiting}");
+    let detail = waiting["detail"].as_str().unwrap();
+    assert!(detail.contains("it starts after each successful run of extract, also one by hand"), "{detail}");
+    assert!(detail.contains("nothing had started it. extract had no run."), "{detail}");
+
+    let started = server.post("/jobs/key:extract/run-now", &json!({})).expect(202);
+    let cause = started["run"]["id"].as_str().unwrap();
+    server.until("/runs?jobKey=load&status=succeeded", |page| items(page).len() == 1);
+    let explained = explain();
+    assert_eq!(explained["run"]["upstreamRunId"], cause, "{explained}");
+    let detail = explained["detail"].as_str().unwrap();
+    assert!(detail.contains(&format!("which run {cause} started at ")), "{detail}");
+    assert!(detail.contains(&format!("The last run of extract was {cause}; its status is succeeded.")), "{detail}");
+    let before = server.get("/jobs/key:load/explain?at=2020-01-01T00:00:00Z").expect(200);
+    assert_eq!(before["outcome"], "before_creation", "{before}");
+}
