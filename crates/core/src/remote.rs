@@ -30,7 +30,7 @@ pub const MAX_LEASE: Duration = Duration::from_hours(24);
 /// The longest message about the progress of a run.
 pub const MAX_PROGRESS_MESSAGE_BYTES: usize = 500;
 
-/// What a remote side may do with a run: everything that it needs to be held by it.
+/// A run as its remote side may hold it, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handover {
     /// The run.
@@ -55,7 +55,7 @@ fn lease_until(lease: Duration, deadline: Timestamp, now: Timestamp) -> Timestam
     now.checked_add(lease).map_or(deadline, |until| until.min(deadline))
 }
 
-/// What is known of a run while its remote side holds it.
+/// The remote side that holds a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remote {
     /// How long the remote side may be silent until the run is lost.
@@ -170,7 +170,7 @@ pub fn failed(run: &Run, failure: Failure, then: Then) -> Outcome {
 /// A run that its remote side holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldRun {
-    /// What `settle` needs.
+    /// The facts that `settle` needs.
     pub settling: Settling,
     /// When its lease ends.
     pub lease_until: Timestamp,

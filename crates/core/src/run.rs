@@ -250,7 +250,7 @@ pub struct Run {
     pub result: Option<Json>,
     /// When the next attempt may start, if the run waits for one after a failure.
     pub next_attempt_at: Option<Timestamp>,
-    /// What is known of its remote side while that holds it. Only
+    /// Its remote side, while that holds it. Only
     /// [`RunStore::get_run`](crate::store::RunStore::get_run) returns it; lists leave it out.
     pub remote: Option<Remote>,
     /// The end of the output of its last attempt; so far, while it is at work. It may be long, so only

@@ -1,4 +1,4 @@
-//! Run tokens: what the remote side of a run shows to report about it.
+//! Run tokens, which let the remote side of a run report about it.
 //!
 //! ```text
 //!   evr_RUN.ATTEMPT.LEASE_MS.DEADLINE_MICROS.MAC      MAC = HMAC-SHA256(key in the database, everything before it)
@@ -83,7 +83,7 @@ fn sign(key: &[u8; 32], handover: &Handover) -> String {
     format!("{signed}.{hex}")
 }
 
-/// What a token says, the text that it signs, and its signature.
+/// Returns the content of a token, the text that it signs, and its signature.
 fn parse(token: &str) -> Option<(Handover, &str, [u8; 32])> {
     let (signed, hex) = token.rsplit_once('.').filter(|_| token.len() <= MAX_TOKEN_BYTES)?;
     let mut parts = signed.strip_prefix(RUN_TOKEN_PREFIX)?.split('.');

@@ -4,12 +4,14 @@
 //! the hash of a guess, whose likeness to a stored one reveals nothing about the token. Tokens that are configured are
 //! compared in constant time.
 
+mod run_token;
+
 use std::net::IpAddr;
 use std::sync::{PoisonError, RwLock};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use everbell::{Calendars, Everbell, Jobs, Orgs, RUN_TOKEN_PREFIX, Runs, StoreResult};
+use everbell::{Calendars, Everbell, Jobs, Orgs, Runs, StoreResult};
 use everbell_core::remote::Handover;
 use everbell_core::store::{AuditEntry, Origin};
 use jiff::Timestamp;
@@ -100,19 +102,6 @@ impl Actor {
     /// A caller of a route that needs no token of a role.
     pub fn anonymous(name: &str) -> Actor {
         Actor::new(name.to_owned(), Role::Viewer, Credential::None, None)
-    }
-
-    /// The remote side of a run, whose token was verified. It may report about this attempt, and nothing else.
-    pub(crate) fn remote_side(handover: Handover) -> Actor {
-        Actor::new(format!("run:{}", handover.run), Role::Operator, Credential::Run(handover), None)
-    }
-
-    /// What the run token of the caller allows, if that is its credential.
-    pub(crate) fn handover(&self) -> Option<Handover> {
-        match self.credential {
-            Credential::Run(handover) => Some(handover),
-            _ => None,
-        }
     }
 
     /// A person whom the application around the API has authenticated.
@@ -273,24 +262,6 @@ impl Authenticator {
         }
         let why = Problem::new(Kind::Unauthenticated, "The token is unknown, expired or revoked.");
         Err(self.count_failure(from, bell, why))
-    }
-
-    /// Authenticates the remote side of a run by its run token; `None` if the header has none.
-    pub(crate) async fn authenticate_run(
-        &self,
-        header: Option<&str>,
-        from: Option<IpAddr>,
-        bell: &Everbell,
-    ) -> Result<Option<Actor>, Problem> {
-        let token = header.and_then(bearer).filter(|token| token.starts_with(RUN_TOKEN_PREFIX));
-        let Some(token) = token else { return Ok(None) };
-        match bell.runs().verify_token(token).await? {
-            Some(handover) => Ok(Some(Actor::remote_side(handover))),
-            None => {
-                let why = Problem::new(Kind::Unauthenticated, "The run token is not valid.");
-                Err(self.count_failure(from, bell, why))
-            }
-        }
     }
 
     /// Returns the actor of a valid token.

@@ -20,7 +20,7 @@ pub struct RemoteUpdate {
     pub lease_until: Option<Timestamp>,
     /// How far it has come; `None` leaves what is known.
     pub progress: Option<Progress>,
-    /// What it has printed.
+    /// The text that it has printed.
     pub output: Option<AddedOutput>,
 }
 

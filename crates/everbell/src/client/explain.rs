@@ -68,7 +68,7 @@ pub enum Explanation {
     Errored(String),
     /// The job has no clock: it starts when runs of another job end.
     Following {
-        /// Which runs start it.
+        /// The runs that start it.
         after: After,
         /// Its last run by then that another run started.
         run: Option<Box<Run>>,

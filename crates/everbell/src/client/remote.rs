@@ -1,4 +1,4 @@
-//! What the remote side of a run reports: signs of life, progress, output, and its end.
+//! Reports of the remote side of a run: signs of life, progress, output, and its end.
 
 use everbell_core::remote::{self, Handover, Progress, Refusal, Remote};
 use everbell_core::settle::{Outcome, Settling, Then, settle};
@@ -12,7 +12,7 @@ use crate::engine::end_remote_run;
 use crate::events::Event;
 use crate::run::info_of;
 
-/// Who reports about a run.
+/// The one that reports about a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Reporter {
     /// The remote side, which showed its run token: see [`Runs::verify_token`].
@@ -26,7 +26,7 @@ pub enum Reporter {
     },
 }
 
-/// What is reported about a run that goes on. Every report is a sign of life.
+/// A report about a run that goes on. Every report is a sign of life.
 #[derive(Clone, Debug, Default)]
 pub struct RemoteReport {
     /// How far it has come.
@@ -182,7 +182,7 @@ impl Runs {
         })
     }
 
-    /// What `settle` needs, with the policies of the version that the run is of.
+    /// Returns the facts that `settle` needs, with the policies of the version that the run is of.
     async fn settling(&self, run: &RunRecord, attempt: u32) -> StoreResult<Settling> {
         let row = match run.job_id {
             Some(job) => match self.context.parts.store.get_job(&JobRef::Id(job)).await {

@@ -22,7 +22,7 @@ use crate::targets::Served;
 /// The wait between two attempts to hand over a run while the database is away.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 
-/// What an instance needs for runs that remote sides hold.
+/// The state of an instance for runs that remote sides hold.
 #[derive(Debug, Default)]
 pub(crate) struct RemoteRuns {
     pub(super) tokens: RunTokens,
@@ -30,7 +30,7 @@ pub(crate) struct RemoteRuns {
     pub(super) handed_over: Notify,
 }
 
-/// What hands over a run, once its handler has returned.
+/// Hands a run over, once its handler has returned.
 pub(super) struct Offer {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,

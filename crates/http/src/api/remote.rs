@@ -16,7 +16,7 @@ const ATTEMPT: Field = optional(
     "The attempt that is reported about: the current one if absent. The one of a run token if the caller has one.",
 );
 
-/// What a report may print.
+/// The text that a report may print.
 const PRINTED: Value = Value::Text { min: 0, max: MAX_OUTPUT_BYTES };
 
 pub(crate) const HEARTBEAT: &[Field] = &[ATTEMPT];
@@ -90,7 +90,7 @@ async fn report(request: &ApiRequest, fields: &'static [Field], report: RemoteRe
     answered(&by, request.runs().report(&by, &report).await?)
 }
 
-/// Who reports, about the run that the path names. A run token is for one run only.
+/// Returns the one that reports about the run that the path names. A run token is for one run only.
 fn reporter(request: &ApiRequest, form: &Form<'_>) -> Result<Reporter, Problem> {
     let run = request.run()?;
     match request.actor.handover() {

@@ -102,7 +102,7 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
     }
 }
 
-/// Which run started a job without a clock, or what it waits for.
+/// Names the run that started a job without a clock, and the last one that could have.
 fn following(after: &After, run: Option<&Run>, parent: Option<&Run>) -> String {
     let rule = after.describe();
     let last = match run.map(|run| (run, &run.trigger)) {

@@ -73,7 +73,7 @@ impl State {
         self.active.get_mut(&run).filter(|active| is_current(&active.run))
     }
 
-    /// What is known of the remote side that holds a run.
+    /// Returns the remote side that holds a run.
     pub(super) fn remote_of(&self, run: RunId) -> Option<Remote> {
         let Active { run, remote, .. } = self.active.get(&run)?;
         remote.clone().filter(|_| run.status == RunStatus::Running && run.is_handed_over())

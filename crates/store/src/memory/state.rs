@@ -58,7 +58,7 @@ pub(super) struct State {
     pub(super) requests: BTreeMap<String, StoredRequest>,
     /// By source and program.
     pub(super) releases: BTreeMap<(&'static str, App), Releases>,
-    /// What run tokens are signed with.
+    /// The key that run tokens are signed with.
     pub(super) run_token_key: Option<[u8; 32]>,
     pub(super) trusted_at: Option<Timestamp>,
     /// From when until when no instance scheduled anything.

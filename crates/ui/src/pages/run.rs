@@ -93,7 +93,7 @@ struct Facts {
     trace_id: Option<String>,
 }
 
-/// What is known of the remote side that works on a run.
+/// The remote side that works on a run.
 struct RemoteFacts {
     /// When the run is lost without another heartbeat.
     lease_until: Option<Markup>,

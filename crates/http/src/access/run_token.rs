@@ -1,0 +1,44 @@
+//! Access with the token of a run, for its remote side.
+
+use std::net::IpAddr;
+
+use everbell::{Everbell, RUN_TOKEN_PREFIX};
+use everbell_core::remote::Handover;
+
+use super::{Actor, Authenticator, Credential, Role, bearer};
+use crate::problem::{Kind, Problem};
+
+impl Actor {
+    /// The remote side of a run, whose token was verified. It may report about this attempt, and nothing else.
+    pub(crate) fn remote_side(handover: Handover) -> Actor {
+        Actor::new(format!("run:{}", handover.run), Role::Operator, Credential::Run(handover), None)
+    }
+
+    /// What the run token of the caller allows, if that is its credential.
+    pub(crate) fn handover(&self) -> Option<Handover> {
+        match self.credential {
+            Credential::Run(handover) => Some(handover),
+            _ => None,
+        }
+    }
+}
+
+impl Authenticator {
+    /// Authenticates the remote side of a run by its run token; `None` if the header has none.
+    pub(crate) async fn authenticate_run(
+        &self,
+        header: Option<&str>,
+        from: Option<IpAddr>,
+        bell: &Everbell,
+    ) -> Result<Option<Actor>, Problem> {
+        let token = header.and_then(bearer).filter(|token| token.starts_with(RUN_TOKEN_PREFIX));
+        let Some(token) = token else { return Ok(None) };
+        match bell.runs().verify_token(token).await? {
+            Some(handover) => Ok(Some(Actor::remote_side(handover))),
+            None => {
+                let why = Problem::new(Kind::Unauthenticated, "The run token is not valid.");
+                Err(self.count_failure(from, bell, why))
+            }
+        }
+    }
+}
