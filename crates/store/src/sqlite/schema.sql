@@ -21,7 +21,7 @@ CREATE TABLE everbell_active_runs (
   failure_code     text,
   failure_message  text,
   failure_details  text,
-  output           text, paused integer not null default 0, earlier text, priority integer not null default 0, backfill integer not null default 0,
+  output           text, paused integer not null default 0, earlier text, priority integer not null default 0, backfill integer not null default 0, remote_lease integer, remote_deadline integer, progress integer, progress_message text,
   check ((status = 'running') = (lease_until is not null)),
   check (status = 'pending' or (runner_id is not null and not held and attempt >= 1))
 ) strict, without rowid;
@@ -30,6 +30,7 @@ CREATE INDEX everbell_active_runs_held on everbell_active_runs (job_id, org_id, 
 CREATE INDEX everbell_active_runs_job on everbell_active_runs (job_id, org_id, held);
 CREATE INDEX everbell_active_runs_pending on everbell_active_runs (target, priority, available_at)
   where status = 'pending' and not held and not paused;
+CREATE INDEX everbell_active_runs_remote on everbell_active_runs (run_id) where remote_lease is not null;
 CREATE INDEX everbell_active_runs_waiting on everbell_active_runs (target, priority desc, available_at)
   where held and not paused;
 CREATE TABLE everbell_alert_state (
@@ -427,6 +428,10 @@ CREATE TABLE everbell_runs (
   unique (job_id, at, org_id, nonce)
 ) strict, without rowid;
 CREATE INDEX everbell_runs_skipped on everbell_runs (id) where skip_reason is not null;
+CREATE TABLE everbell_secrets (
+  name  text primary key not null,
+  value blob not null
+) strict;
 CREATE TABLE everbell_sessions (
   id           blob primary key not null,
   hash         blob not null unique,
