@@ -5,9 +5,7 @@ use everbell_core::chain::After;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{self, Eligibility, OffReason};
 use everbell_core::store::{JobRef, JobRow, PageRequest, RunFilter, SlotOutcome, StoreError, StoreResult};
-use everbell_core::{
-    Gap, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, TriggerType, fire_at,
-};
+use everbell_core::{Gap, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, TriggerType, fire_at};
 use jiff::{Timestamp, Zoned};
 
 use super::covering::covering_run;
