@@ -50,7 +50,7 @@ pub struct BulkActionRequest {
     /// How many runs are skipped; one if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    /// What [`BulkAction::Edit`] changes: a merge patch with `target`, `labels` and `policies`.
+    /// The changes of [`BulkAction::Edit`]: a merge patch with `target`, `labels` and `policies`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edit: Option<Value>,
     /// Return what would change without changing it.

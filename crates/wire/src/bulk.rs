@@ -71,7 +71,7 @@ pub struct BulkItem {
     pub run_id: Option<String>,
     /// Why it was not changed.
     pub detail: Option<String>,
-    /// What differs after an `edit`.
+    /// The members that an `edit` changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub changes: Vec<ChangedField>,

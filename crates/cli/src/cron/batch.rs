@@ -116,7 +116,7 @@ fn choice<T: Copy + Default>(key: &str, text: &str, all: &[T], word: fn(T) -> &'
     let known = all.iter().copied().find(|choice| word(*choice) == text);
     known.ok_or_else(|| {
         let words: Vec<&str> = all.iter().map(|choice| word(*choice)).collect();
-        format!("{key}: `{}` is none of {}", excerpt(text), words.join(", "))
+        format!("{key}: `{}` is not one of {}", excerpt(text), words.join(", "))
     })
 }
 

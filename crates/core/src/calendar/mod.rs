@@ -289,7 +289,7 @@ impl fmt::Display for Exclusion {
         if *is_excluded {
             write!(f, "the calendar {calendar} excludes {day}{name}")
         } else {
-            write!(f, "the job fires only on days of the calendar {calendar}, and {day} is none")
+            write!(f, "the job fires only on days of the calendar {calendar}, and {day} is not one of them")
         }
     }
 }

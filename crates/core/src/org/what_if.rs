@@ -115,7 +115,7 @@ fn imagine(view: &OrgView, frozen: &[FrozenSpan], count: usize, now: Timestamp) 
     // Every wakening makes a fire or a gap, and gaps without a fire between them are few.
     for _ in 0..count * 4 + MAX_QUIET_DAYS {
         let Some(at) = timer.next_run_at.filter(|_| lived.fires.len() < count) else { break };
-        // Days are told one by one. Nobody asks about each of the many slots of a freeze.
+        // Days are listed one by one, but not each of the many slots of a freeze.
         let at = if is_daily { at } else { thawed_at(frozen, at) };
         let at = at.max(now);
         let planned = plan(&view.job, &timer, &seen, &view.facts, at);

@@ -328,7 +328,7 @@ fn time_text(
         return Ok(Value::Null);
     }
     let reason = format!(
-        "{}: a request that has no answer yet asks for the time `{text}`, which is none; start a server once, which refuses \
+        "{}: a request that has no answer yet asks for the time `{text}`, which is not a time; start a server once, which refuses \
          the request, or delete it from `everbell_inbox`",
         what()
     );

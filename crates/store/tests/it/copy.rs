@@ -300,5 +300,5 @@ async fn schema_of_another_release_is_refused() {
     let bad = "insert into everbell.inbox (target, run_at) values ('log', 'soon')";
     execute(&source, bad).await;
     let error = refusal(&source, database.url()).await;
-    assert!(error.contains("asks for the time `soon`, which is none; start a server once"), "{error}");
+    assert!(error.contains("asks for the time `soon`, which is not a time; start a server once"), "{error}");
 }

@@ -191,7 +191,7 @@ fn an_override_without_effect_is_no_plain_success() {
         ("later", "there is no job later; the override waits for one that fires per org"),
     ] {
         let shown = on_terminal(&server, 120, &["orgs", "override", "acme", job, "--off"]);
-        assert_eq!(shown.stdout, format!("⚠ Stored for org acme, without effect yet: {why}\n"));
+        assert_eq!(shown.stdout, format!("⚠ Stored for org acme, no effect yet: {why}\n"));
         let document = everbell(&server, &["orgs", "override", "acme", job, "--off", "--json"]);
         assert_eq!((document.code, document.stderr), (Some(0), format!("warning: {why}\n")));
     }

@@ -77,8 +77,8 @@ fn bad_lines_are_answered_with_what_is_wrong() {
         ),
         (&format!(r#"{{{good},"count":0}}"#), "count: 0 is outside 1-10000"),
         (&format!(r#"{{{good},"count":10001}}"#), "count: 10001 is outside 1-10000"),
-        (&format!(r#"{{{good},"dstGap":"jump"}}"#), "dstGap: `jump` is none of shift, skip"),
-        (&format!(r#"{{{good},"dstFold":"2"}}"#), "dstFold: `2` is none of first, last, both"),
+        (&format!(r#"{{{good},"dstGap":"jump"}}"#), "dstGap: `jump` is not one of shift, skip"),
+        (&format!(r#"{{{good},"dstFold":"2"}}"#), "dstFold: `2` is not one of first, last, both"),
         (
             &format!(r#"{{{good},"zone":"UTC"}}"#),
             "unknown field `zone`, expected one of `expr`, `tz`, `start`, `count`, `dstGap`, `dstFold` at column 54",

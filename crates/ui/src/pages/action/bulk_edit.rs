@@ -48,7 +48,7 @@ struct BulkEditPage {
     same: Option<Equivalent>,
 }
 
-/// What differs about a job.
+/// The changes of a job.
 struct Row {
     key: String,
     part: String,
@@ -85,7 +85,7 @@ impl Row {
 }
 
 impl BulkEditPage {
-    /// What was sent for a field.
+    /// The text that was sent for a field.
     fn text(&self, name: &str) -> &str {
         self.sent.get(name).map_or("", String::as_str)
     }

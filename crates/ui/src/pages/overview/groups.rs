@@ -11,7 +11,7 @@ use crate::request::UiRequest;
 use everbell_http::counted::Window;
 use everbell_http::problem::Problem;
 
-/// The most jobs that are counted, in reads of so many.
+/// The most jobs that are counted, and how many are read at once.
 const MAX_COUNTED_JOBS: usize = 5_000;
 const READ_ROWS: u32 = 500;
 

@@ -1,4 +1,4 @@
-//! What can be done to many jobs at once, in the words of the pages.
+//! Actions on many jobs at once, in the words of the pages.
 
 use everbell_wire::bulk::BulkAction;
 
@@ -76,7 +76,7 @@ impl Act {
         }
     }
 
-    /// The effect on so many jobs, `soon` of which run within the next hour.
+    /// The effect on this many jobs, `soon` of which run within the next hour.
     pub(super) fn effect(self, count: usize, soon: usize) -> String {
         let jobs = |kind: &str| format!("{count} {kind}{}", if count == 1 { "job" } else { "jobs" });
         let soon = match soon {
@@ -93,7 +93,7 @@ impl Act {
         }
     }
 
-    /// What was done to so many jobs.
+    /// The result for this many jobs.
     pub(super) fn done(self, count: usize) -> String {
         let jobs = if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
         match self {
