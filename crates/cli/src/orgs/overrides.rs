@@ -79,8 +79,7 @@ pub(super) fn run(args: &OverrideArgs, now: Timestamp, output: &mut Output) -> R
     };
     if !fires_for_orgs {
         let words = without_effect(&session, &args.job);
-        session
-            .done(Mark::Warning, &format!("Stored for org {}, no effect yet: {words}", printable(&args.org)))?;
+        session.done(Mark::Warning, &format!("Stored for org {}, no effect yet: {words}", printable(&args.org)))?;
         return Ok(Exit::Success);
     }
     let how = match written.r#override.as_ref().map(|own| (own.enabled, own.cron_expression.as_deref())) {
