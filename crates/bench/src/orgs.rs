@@ -4,14 +4,13 @@
 //! they are due in the same second and nobody else is. Beside them stand as many jobs with one timer each.
 #![allow(clippy::cast_precision_loss, reason = "counts of orgs are far below 2^52")]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use everbell_core::org::{MAX_ORGS_AT_ONCE, OrgWrite};
 use everbell_core::store::{AuditEntry, Due, PlanDue, Store, StoreResult};
 use everbell_core::{
-    Definition, JobId, JobKey, Json, OrgId, Overlap, Policies, PolicyValues, Scope, Source, Spec, Target, Zone, change,
+    Definition, JobId, JobKey, Json, OrgId, Overlap, Policies, PolicyValues, Scope, Spec, Target, Zone, change,
 };
 use everbell_store::postgres::PostgresStore;
 use everbell_store::sqlite::SqliteStore;
@@ -179,23 +178,19 @@ async fn drain(store: &dyn Store, now: Timestamp) -> StoreResult<u32> {
 fn job(key: &str, target: &str, expression: &str, scope: Scope, created_at: Timestamp) -> Outcome<Definition> {
     // The runs are not executed here, so earlier ones must not block later ones.
     let policies = PolicyValues { overlap: Overlap::Allow, ..PolicyValues::default() };
-    Ok(Definition {
-        id: JobId::new(created_at, [target.len() as u8; 10]),
-        key: JobKey::new(key)?,
-        version: 1,
-        target: Target::new(target)?,
+    Ok(everbell_core::with!(Definition {
         payload: Json::parse("payload", r#"{"message":"good morning"}"#)?,
-        spec: Ok(Spec::recurring(expression.parse()?, Zone::utc(), created_at)),
         policies: Policies::new(policies).map_err(|problems| format!("{problems:?}"))?,
         scope,
-        description: String::new(),
-        labels: BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
         created_by: "bench".to_owned(),
-        created_at,
-        trace_context: None,
-    })
+        ..Definition::new(
+            JobId::new(created_at, [target.len() as u8; 10]),
+            JobKey::new(key)?,
+            Target::new(target)?,
+            Ok(Spec::recurring(expression.parse()?, Zone::utc(), created_at)),
+            created_at
+        )
+    }))
 }
 
 fn audit(at: Timestamp) -> AuditEntry {

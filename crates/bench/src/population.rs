@@ -1,11 +1,10 @@
 //! A database with many jobs, made by copying one of them.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use everbell_core::change;
 use everbell_core::store::{AuditEntry, Store};
-use everbell_core::{Definition, JobId, JobKey, Json, Policies, Scope, Source, Spec, Target, Zone};
+use everbell_core::{Definition, JobId, JobKey, Json, Spec, Target, Zone};
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, SqliteConnection};
@@ -20,23 +19,17 @@ pub(crate) enum Database<'a> {
 
 /// A yearly job that does nothing, made at this time: something to make copies of.
 pub(crate) async fn template(store: &dyn Store, created_at: Timestamp) -> Result<(), Box<dyn std::error::Error>> {
-    let definition = Definition {
-        id: JobId::new(created_at, [1; 10]),
-        key: JobKey::new("template")?,
-        version: 1,
-        target: Target::new("noop")?,
+    let definition = everbell_core::with!(Definition {
         payload: Json::parse("payload", r#"{"message":"hello world"}"#)?,
-        spec: Ok(Spec::recurring("0 0 1 1 *".parse()?, Zone::utc(), created_at)),
-        policies: Policies::default(),
-        scope: Scope::Global,
-        description: String::new(),
-        labels: BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
         created_by: "bench".to_owned(),
-        created_at,
-        trace_context: None,
-    };
+        ..Definition::new(
+            JobId::new(created_at, [1; 10]),
+            JobKey::new("template")?,
+            Target::new("noop")?,
+            Ok(Spec::recurring("0 0 1 1 *".parse()?, Zone::utc(), created_at)),
+            created_at
+        )
+    });
     let audit = AuditEntry {
         id: Uuid::from_u128(1),
         at: created_at,

@@ -21,6 +21,7 @@ const REASON_LENGTH: std::ops::RangeInclusive<usize> = 3..=500;
 
 /// A freeze: a period in which schedules do not fire.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Freeze {
     /// Its id.
     pub id: Uuid,
@@ -59,6 +60,18 @@ impl FrozenSpan {
 }
 
 impl Freeze {
+    /// A freeze of all jobs. [`with!`](crate::with) sets the rest.
+    pub fn new(
+        id: Uuid,
+        starts_at: Timestamp,
+        ends_at: Timestamp,
+        reason: String,
+        created_by: String,
+        created_at: Timestamp,
+    ) -> Freeze {
+        Freeze { id, starts_at, ends_at, reason, label: None, except: Vec::new(), created_by, created_at, ended: None }
+    }
+
     /// Checks a freeze that is announced at `created_at`.
     pub fn check(&self) -> Result<(), Invalid> {
         let length = self.reason.trim().chars().count();

@@ -8,6 +8,7 @@ use crate::policy::words;
 
 /// Slots that got no run, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Gap {
     /// The first of them.
     pub first_slot_at: Timestamp,
@@ -22,6 +23,11 @@ pub struct Gap {
 }
 
 impl Gap {
+    /// A gap that no person caused.
+    pub fn new(first_slot_at: Timestamp, last_slot_at: Timestamp, slots: u64, reason: GapReason) -> Gap {
+        Gap { first_slot_at, last_slot_at, slots, reason, actor: None }
+    }
+
     /// An id that is the same wherever it is computed, ordered by the first slot.
     pub fn id(&self, job: JobId, org: Option<&OrgId>) -> Uuid {
         gap_id(self.reason.as_str(), job, org, self.first_slot_at)
@@ -30,6 +36,7 @@ impl Gap {
 
 /// Why slots got no run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum GapReason {
     /// Nothing was running, and the job does not catch up (so far back).
     Missed,

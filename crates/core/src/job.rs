@@ -19,6 +19,7 @@ use crate::trace_context::TraceContext;
 
 /// One version of a job: immutable, so an instance may keep it as long as it likes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Definition {
     /// The id of this version.
     pub id: JobId,
@@ -103,6 +104,33 @@ pub enum Source {
 words!(Source { Api = "api", Config = "config", Code = "code" });
 
 impl Definition {
+    /// Version 1 of a global job without payload, policies, description and labels. [`with!`](crate::with) sets the rest.
+    pub fn new(
+        id: JobId,
+        key: JobKey,
+        target: Target,
+        spec: Result<Spec, Unschedulable>,
+        created_at: Timestamp,
+    ) -> Definition {
+        Definition {
+            id,
+            key,
+            version: 1,
+            target,
+            payload: Json::empty(),
+            spec,
+            policies: Policies::default(),
+            scope: Scope::default(),
+            description: String::new(),
+            labels: BTreeMap::new(),
+            source: Source::default(),
+            supersedes: None,
+            created_by: String::new(),
+            created_at,
+            trace_context: None,
+        }
+    }
+
     /// How its schedule behaves when clocks change, also if the schedule cannot be read any more.
     pub fn dst(&self) -> Dst {
         self.spec.as_ref().map_or_else(|broken| broken.dst, Spec::dst)
@@ -202,6 +230,7 @@ words!(JobStatus { Active = "active", Paused = "paused", Retired = "retired" });
 
 /// The part of a job that operators and the engine change.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct JobState {
     /// Active, paused or retired.
     pub status: JobStatus,
@@ -237,6 +266,7 @@ pub struct Pause {
 
 /// A definition together with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Job {
     /// The immutable part.
     pub definition: Arc<Definition>,
@@ -245,6 +275,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// A definition and its state.
+    pub fn new(definition: Arc<Definition>, state: JobState) -> Job {
+        Job { definition, state }
+    }
+
     /// Whether the job was edited since its declaration was synced, and differs from it.
     pub fn is_edited(&self) -> bool {
         self.state.declaration.as_ref().is_some_and(|declaration| declaration.is_edited(&self.definition))
@@ -321,6 +356,7 @@ impl JobState {
 
 /// The hot cursor of a job: its next fire time and its high-water mark. One per job, or one per org.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Timer {
     /// The version it belongs to.
     pub job_id: JobId,
@@ -334,4 +370,11 @@ pub struct Timer {
     pub rescheduled_from: Option<Timestamp>,
     /// The latest org-local date that got a run, for schedules that fire at most once a day.
     pub last_local_date: Option<jiff::civil::Date>,
+}
+
+impl Timer {
+    /// A timer that is disarmed. [`with!`](crate::with) sets the rest.
+    pub fn new(job_id: JobId, last_slot_at: Timestamp) -> Timer {
+        Timer { job_id, org: None, next_run_at: None, last_slot_at, rescheduled_from: None, last_local_date: None }
+    }
 }

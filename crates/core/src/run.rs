@@ -63,6 +63,7 @@ words!(TriggerType { Scheduled = "scheduled", Manual = "manual", AdHoc = "ad_hoc
 
 /// The cause of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Trigger {
     /// A slot; the expression is kept as text, `once` for a one-time job.
     Schedule(String),

@@ -294,13 +294,13 @@ mod tests {
     #[test]
     fn what_keeps_timers_from_firing_is_named() {
         let target = |name: &str| Target::new(name).unwrap();
-        let served = vec![ServedTarget { target: target("log"), instances: Vec::new(), jobs: 1 }];
+        let served = vec![ServedTarget::new(target("log"), Vec::new(), 1)];
         let report = |served, unserved| {
             let mut report = TargetReport::default();
             (report.served, report.unserved) = (served, unserved);
             report
         };
-        let unserved = |name| UnservedTarget { target: target(name), count: 1, jobs: Vec::new() };
+        let unserved = |name| UnservedTarget::new(target(name), 1, Vec::new());
         let dead = Stuck::new(2, 20, &TargetReport::default());
         assert_eq!(dead.link, CLUSTER_LINK);
         assert!(dead.text.starts_with("2 due timers do not fire; the oldest is 20s late. No live instance "));

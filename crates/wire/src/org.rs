@@ -102,8 +102,8 @@ impl Imported {
 
 #[cfg(test)]
 mod tests {
+    use everbell_core::OrgId;
     use everbell_core::org::OrgSettings;
-    use everbell_core::{Json, OrgId};
 
     use super::*;
 
@@ -117,16 +117,7 @@ mod tests {
             changed_at: at,
             moved: None,
         };
-        let mut org = core::org::Org {
-            id: OrgId::new("acme").unwrap(),
-            name: String::new(),
-            settings: Json::empty(),
-            place,
-            revision: 1,
-            created_at: at,
-            updated_by: "ana".to_owned(),
-            updated_at: at,
-        };
+        let mut org = core::org::Org::new(OrgId::new("acme").unwrap(), place, "ana".to_owned(), at);
         let broken = Org::new(&org, at);
         assert!(broken.error.as_ref().is_some_and(|error| error.contains("Mars/Olympus")), "{:?}", broken.error);
         assert_eq!((broken.local_time, broken.local_date, broken.timezone.as_str()), (None, None, "Mars/Olympus"));

@@ -368,6 +368,7 @@ fn origin(run: &core::Run) -> Origin {
         Trigger::Manual(_) => Origin::Manual,
         Trigger::AdHoc(_) => Origin::AdHoc,
         Trigger::After(_) => Origin::After,
+        other => Origin::Other(other.kind().to_string()),
     }
 }
 

@@ -58,19 +58,7 @@ async fn measure() -> Result<(), Box<dyn std::error::Error>> {
 
 fn instance() -> Instance {
     let id = InstanceId::new(verbs::now(), [3; 10]);
-    Instance {
-        id,
-        host: "bench".to_owned(),
-        pid: std::process::id(),
-        version: String::new(),
-        roles: Vec::new(),
-        targets: Vec::new(),
-        started_at: verbs::now(),
-        heartbeat_at: verbs::now(),
-        draining: false,
-        clock_skew_ms: 0,
-        process: None,
-    }
+    Instance::new(id, "bench".to_owned(), std::process::id(), String::new(), verbs::now())
 }
 
 /// Starts this many runs, which stay in flight.
@@ -95,7 +83,7 @@ async fn beats(store: &dyn Store) -> Result<f64, Box<dyn std::error::Error>> {
     let mut times = Vec::with_capacity(BEATS);
     for number in 0..BEATS {
         let heartbeat_at = verbs::now() + SignedDuration::from_secs(number as i64);
-        let beat = Instance { heartbeat_at, ..instance() };
+        let beat = everbell_core::with!(Instance { heartbeat_at, ..instance() });
         let started = Stopwatch::start();
         store.heartbeat(&beat, Some(heartbeat_at + verbs::LEASE), false).await?;
         times.push(started.seconds() * 1e6);

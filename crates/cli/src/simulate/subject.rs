@@ -162,7 +162,10 @@ impl Subject {
             }
             Source::Server { rate: None, .. } => self.job.definition,
         };
-        Ok(Subject { job: SimulatedJob { definition: Definition { id, ..definition }, duration }, ..self })
+        Ok(Subject {
+            job: SimulatedJob { definition: everbell_core::with!(Definition { id, ..definition }), duration },
+            ..self
+        })
     }
 
     /// Surprises that a reader has to know.

@@ -33,6 +33,7 @@ pub use crate::plan::local_days::{already_ran, local_date};
 
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Org {
     /// Its id.
     pub id: OrgId,
@@ -50,6 +51,22 @@ pub struct Org {
     pub updated_by: String,
     /// When it was last changed.
     pub updated_at: Timestamp,
+}
+
+impl Org {
+    /// A new org without name and settings. [`with!`](crate::with) sets the rest.
+    pub fn new(id: OrgId, place: OrgSettings, created_by: String, created_at: Timestamp) -> Org {
+        Org {
+            id,
+            name: String::new(),
+            settings: Json::empty(),
+            place,
+            revision: 1,
+            created_at,
+            updated_by: created_by,
+            updated_at: created_at,
+        }
+    }
 }
 
 /// The settings of an org that decide when its jobs fire.

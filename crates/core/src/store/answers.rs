@@ -7,9 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::{StoreError, StoreResult};
-use super::requests::Cursor;
 use crate::freeze::FrozenSpan;
-use crate::ids::{InstanceId, JobId, OrgId, RunId, Target};
+use crate::ids::{JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::org::{self, OrgFacts};
 use crate::plan::{self, Plan, PlanContext};
@@ -325,34 +324,6 @@ pub enum SlotOutcome {
     Gap(Gap),
 }
 
-/// One running process.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instance {
-    /// Its id.
-    pub id: InstanceId,
-    /// Its host name.
-    pub host: String,
-    /// Its process id.
-    pub pid: u32,
-    /// Its release.
-    pub version: String,
-    /// Such as `scheduler`, `api`.
-    pub roles: Vec<String>,
-    /// The targets that it serves.
-    pub targets: Vec<Target>,
-    /// When it started.
-    pub started_at: Timestamp,
-    /// When it last sent a heartbeat.
-    pub heartbeat_at: Timestamp,
-    /// Whether it takes no more work.
-    pub draining: bool,
-    /// How far its host's clock is from the database's.
-    pub clock_skew_ms: i64,
-    /// Identifies the process and its machine, in a form that only instances of the same machine compare; `None` if
-    /// unknown.
-    pub process: Option<String>,
-}
-
 /// A token, without its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
@@ -385,15 +356,4 @@ impl Token {
         }
         Err(StoreError::Conflict { what: format!("token `{name}` is the last valid one of an admin") })
     }
-}
-
-/// A part of a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page<T> {
-    /// The rows.
-    pub items: Vec<T>,
-    /// The cursor of the next page; `None` at the end.
-    pub next: Option<Cursor>,
-    /// Ids of rows that could not be read and were left out, as texts: those of orgs are.
-    pub unreadable: Vec<String>,
 }

@@ -39,10 +39,12 @@ mod deleted;
 mod error;
 mod following;
 mod inbox;
+mod instance;
 mod job_row;
 mod lags;
 mod lease;
 mod orgs;
+mod page;
 mod recent_runs;
 mod reports;
 mod requests;
@@ -59,8 +61,8 @@ use jiff::Timestamp;
 pub use access_store::AccessStore;
 pub use alert_store::{AlertStore, DeliveryFilter, ProblemFilter};
 pub use answers::{
-    ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, Instance, JobCount, JobRow, LeaseReport, Page,
-    Planned, PlannedRun, Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
+    ActiveCount, Canceled, Changed, Claim, ClockTrace, Counts, Due, JobCount, JobRow, LeaseReport, Planned, PlannedRun,
+    Rearmed, Recorded, SlotOutcome, StoreStatus, TargetCount, Token,
 };
 pub use backfill_store::{BackfillStore, MAX_BACKFILLS, MAX_LOOKED_UP};
 pub use beat::{Beat, WorkSeen};
@@ -74,12 +76,14 @@ pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
 pub use inbox::{InboxAnswer, InboxRequest, RefusedRequest};
+pub use instance::Instance;
 pub use interceptor::{Call, Interceptor};
 pub use job_store::JobStore;
 pub use lags::{Durations, Lags};
 pub use lease::LeaseTerms;
 pub use org_store::OrgStore;
 pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgUpdateProgress, OrgWritten};
+pub use page::Page;
 pub use recent_runs::{RecentRuns, RunSummary};
 pub use remote_store::{AddedOutput, RemoteStore, RemoteUpdate};
 pub use report_store::{MAX_ABSENCES, MAX_LATE_SLOTS, MAX_ORG_FIRES, ReportStore};

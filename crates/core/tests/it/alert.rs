@@ -35,8 +35,8 @@ pub(crate) fn rule(kinds: &[Kind]) -> Rule {
 
 pub(crate) fn facts(failures: u32) -> JobFacts {
     let created = at("00:00:00");
-    let state = JobState { consecutive_failures: failures, ..JobState::new("test", created) };
-    let job = Job { definition: Arc::new(given::job("*/5 * * * *", "", created)), state };
+    let state = everbell_core::with!(JobState { consecutive_failures: failures, ..JobState::new("test", created) });
+    let job = Job::new(Arc::new(given::job("*/5 * * * *", "", created)), state);
     JobFacts { last_failure: (failures > 0).then(|| failure(at("01:00:00"))), ..JobFacts::new(job) }
 }
 

@@ -38,7 +38,7 @@ impl World {
     fn new(schedule: &str) -> World {
         let job = given::job(schedule, "", at("00:00:00"));
         let timer = everbell_core::change::create(job.clone()).timer.unwrap();
-        let timer = Timer { last_slot_at: at("12:00:00"), ..timer };
+        let timer = everbell_core::with!(Timer { last_slot_at: at("12:00:00"), ..timer });
         World { job, timer, runs: BTreeMap::new(), created: Vec::new(), now: at("12:00:00") }
     }
 

@@ -156,14 +156,7 @@ fn excluded_slots_are_gaps_and_are_not_caught_up() {
         let friday: Timestamp = "2027-01-01T09:00:00Z".parse().unwrap();
         let mut job = given::job("0 9 * * *", policies, friday);
         job.spec = job.spec.map(|spec: Spec| spec.with_calendars(&weekdays()));
-        let blank = Timer {
-            job_id: job.id,
-            org: None,
-            next_run_at: None,
-            last_slot_at: friday,
-            rescheduled_from: None,
-            last_local_date: None,
-        };
+        let blank = Timer::new(job.id, friday);
         let timer = plan::arm(&job, &blank, &PlanContext::default());
         assert_eq!(timer.next_run_at.unwrap().to_string(), "2027-01-04T09:00:00Z");
         let sunday = "2027-01-03T10:00:00Z".parse().unwrap();

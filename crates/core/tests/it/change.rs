@@ -22,7 +22,7 @@ fn hourly() -> JobView {
     timer.last_slot_at = at("11:00:00");
     timer.next_run_at = Some(at("12:00:00"));
     JobView {
-        job: Job { definition: new.definition, state: new.state },
+        job: Job::new(new.definition, new.state),
         timer,
         org: None,
         active: Vec::new(),
@@ -36,7 +36,7 @@ fn paused(reason: &str) -> Pause {
 
 /// The job as it is after the change was written.
 fn after(view: &JobView, change: &JobChange) -> JobView {
-    let job = Job { state: change.state.clone(), ..view.job.clone() };
+    let job = everbell_core::with!(Job { state: change.state.clone(), ..view.job.clone() });
     JobView { job, timer: change.plan.timer.clone(), ..view.clone() }
 }
 

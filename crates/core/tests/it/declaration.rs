@@ -34,14 +34,14 @@ fn synced(schedule: &str) -> Job {
     let definition = declared(schedule);
     let declaration = Declaration::new(app(), &definition);
     let new = change::create(definition).declared(declaration);
-    Job { definition: new.definition, state: new.state }
+    Job::new(new.definition, new.state)
 }
 
 fn edited(job: Job, schedule: &str) -> Job {
     let edit = Edit { spec: declared(schedule).spec.ok(), ..Edit::default() };
     let id = JobId::new(at(9), [8; 10]);
     let new = change::new_version(&view(job), edit, id, false, "ana", at(9)).unwrap().successor.unwrap();
-    Job { definition: new.definition, state: new.state }
+    Job::new(new.definition, new.state)
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn going_back_restores_the_content_and_keeps_the_record() {
     let restore =
         |job: &Job, to: &Definition| change::restore_declaration(&view(job.clone()), to, &[], id, "ana", at(20));
     let next = restore(&job, &first.definition).unwrap().successor.unwrap();
-    let next = Job { definition: next.definition, state: next.state };
+    let next = Job::new(next.definition, next.state);
     assert_eq!(next.definition.content_hash(), first.definition.content_hash());
     assert_eq!((next.definition.version, next.is_edited()), (3, false));
     assert_eq!(compare(&next, &declared("0 * * * *")), Comparison::Same);

@@ -17,14 +17,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn armed(job: &Definition, mark: &str) -> Timer {
-    let blank = Timer {
-        job_id: job.id,
-        org: None,
-        next_run_at: None,
-        last_slot_at: at(mark),
-        rescheduled_from: None,
-        last_local_date: None,
-    };
+    let blank = Timer::new(job.id, at(mark));
     plan::arm(job, &blank, &PlanContext::default())
 }
 
@@ -69,7 +62,7 @@ fn a_one_time_job_that_waits_survives_an_edit() {
     assert_eq!((outcomes(&waits), waits.timer.next_run_at), (vec![], Some(at("14T03:00"))));
     let new = change::create(job.clone());
     let view = JobView {
-        job: Job { definition: new.definition, state: new.state },
+        job: Job::new(new.definition, new.state),
         timer: waits.timer,
         org: None,
         active: Vec::new(),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
 use everbell_core::{
-    CatchUp, Definition, Dependency, JobId, JobKey, Json, OnLost, Overlap, Policies, PolicyValues, Scope, Source, Spec,
-    Target, Unschedulable, Zone,
+    CatchUp, Definition, Dependency, JobId, JobKey, OnLost, Overlap, Policies, PolicyValues, Spec, Target,
+    Unschedulable, Zone,
 };
 use jiff::Timestamp;
 
@@ -31,23 +31,18 @@ pub(crate) fn job(schedule: &str, policies: &str, created_at: Timestamp) -> Defi
             None => Spec::recurring(expression.parse::<Expression>().unwrap(), zone, created_at),
         })
         .map(|spec| spec.with_dst(dst).with_bounds(bound("startAt"), bound("endAt")).unwrap());
-    Definition {
-        id: JobId::new("2026-01-01T00:00:00Z".parse().unwrap(), [7; 10]),
-        key: JobKey::new("job").unwrap(),
-        version: 1,
-        target: Target::new("log").unwrap(),
-        payload: Json::empty(),
-        spec,
+    everbell_core::with!(Definition {
         policies: policies_of(&words),
-        scope: Scope::Global,
-        description: String::new(),
         labels: std::collections::BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
         created_by: "test".to_owned(),
-        created_at,
-        trace_context: None,
-    }
+        ..Definition::new(
+            JobId::new("2026-01-01T00:00:00Z".parse().unwrap(), [7; 10]),
+            JobKey::new("job").unwrap(),
+            Target::new("log").unwrap(),
+            spec,
+            created_at
+        )
+    })
 }
 
 fn policies_of(words: &[(&str, &str)]) -> Policies {

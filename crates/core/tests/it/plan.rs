@@ -24,8 +24,7 @@ fn a_fire_moves_to_this_moment_but_not_before_it() {
     let seen = PlanContext::default();
     let slot = Some(at("2026-11-15T13:00:00Z"));
     let (job_id, last_slot_at) = (job.id, now);
-    let timer =
-        Timer { job_id, org: None, next_run_at: slot, last_slot_at, rescheduled_from: None, last_local_date: None };
+    let timer = everbell_core::with!(Timer { next_run_at: slot, ..Timer::new(job_id, last_slot_at) });
     let moved = plan::reschedule(&job, &timer, &seen, now, now).unwrap();
     assert_eq!((moved.next_run_at, moved.rescheduled_from), (Some(now), slot));
     let refused = plan::reschedule(&job, &timer, &seen, at("2026-11-15T12:09:59Z"), now).unwrap_err();
@@ -45,8 +44,7 @@ fn decide(input: &str) -> String {
     let seen = PlanContext { active: &active, upstream_succeeded_at: time("upstream"), org_spec: None, frozen: &[] };
     let org = word("org").map(|org| OrgId::new(org).unwrap());
     let last_local_date = word("last-date").map(|date| date.parse().unwrap());
-    let blank =
-        Timer { job_id: job.id, org, next_run_at: None, last_slot_at: mark, rescheduled_from: None, last_local_date };
+    let blank = everbell_core::with!(Timer { org, last_local_date, ..Timer::new(job.id, mark) });
     let mut timer = plan::arm(&job, &blank, &seen);
     timer.next_run_at = time("armed").or(timer.next_run_at);
     if let Some(to) = time("moved-to") {

@@ -54,14 +54,7 @@ fn case() -> impl Strategy<Value = (&'static str, String, Timestamp, SignedDurat
 }
 
 fn armed(job: &Definition, mark: Timestamp) -> Timer {
-    let blank = Timer {
-        job_id: job.id,
-        org: None,
-        next_run_at: None,
-        last_slot_at: mark,
-        rescheduled_from: None,
-        last_local_date: None,
-    };
+    let blank = Timer::new(job.id, mark);
     plan::arm(job, &blank, &PlanContext::default())
 }
 

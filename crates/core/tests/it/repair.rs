@@ -16,16 +16,9 @@ fn at(text: &str) -> Timestamp {
 /// A job that was made at 08:30, with a timer that has fired up to 11:00 and lost its next fire.
 fn damaged(definition: Definition) -> JobView {
     let new = change::create(definition);
-    let blank = Timer {
-        job_id: new.definition.id,
-        org: None,
-        next_run_at: None,
-        last_slot_at: at("11:00"),
-        rescheduled_from: None,
-        last_local_date: None,
-    };
+    let blank = Timer::new(new.definition.id, at("11:00"));
     JobView {
-        job: Job { definition: new.definition, state: new.state },
+        job: Job::new(new.definition, new.state),
         timer: blank,
         org: None,
         active: Vec::new(),
@@ -59,12 +52,27 @@ fn who_rightly_has_no_next_fire_is_left_alone() {
     let base = given::job("0 * * * *", "", at("08:30"));
     let spec = base.spec.clone().unwrap();
     let ended = spec.with_bounds(None, Some(at("11:30"))).unwrap();
-    assert_eq!(needs(&damaged(Definition { spec: Ok(ended), ..base.clone() })), None, "its schedule has ended");
+    assert_eq!(
+        needs(&damaged(everbell_core::with!(Definition { spec: Ok(ended), ..base.clone() }))),
+        None,
+        "its schedule has ended"
+    );
     let once = Spec::once(at("11:00"), Zone::get("UTC").unwrap()).unwrap();
-    assert_eq!(needs(&damaged(Definition { spec: Ok(once), ..base.clone() })), None, "it had its slot");
+    assert_eq!(
+        needs(&damaged(everbell_core::with!(Definition { spec: Ok(once), ..base.clone() }))),
+        None,
+        "it had its slot"
+    );
     let later = Spec::once(at("12:00"), Zone::get("UTC").unwrap()).unwrap();
-    assert_eq!(needs(&damaged(Definition { spec: Ok(later), ..base.clone() })), Some(Repair::Arm));
-    assert_eq!(needs(&damaged(Definition { scope: Scope::PerOrg, ..base })), None, "org updates look after its timers");
+    assert_eq!(
+        needs(&damaged(everbell_core::with!(Definition { spec: Ok(later), ..base.clone() }))),
+        Some(Repair::Arm)
+    );
+    assert_eq!(
+        needs(&damaged(everbell_core::with!(Definition { scope: Scope::PerOrg, ..base }))),
+        None,
+        "org updates look after its timers"
+    );
 
     let mut view = hourly();
     let pause = Pause { reason: "SMTP down".to_owned(), by: "ana".to_owned(), at: at("11:10"), until: None };
@@ -84,8 +92,11 @@ fn an_error_whose_cause_is_gone_ends_with_a_gap() {
         reason: "no".to_owned(),
         ..Unschedulable::default()
     };
-    let definition = Definition { spec: Err(broken), ..(*view.job.definition).clone() };
-    let still = JobView { job: Job { definition: definition.into(), ..view.job.clone() }, ..view.clone() };
+    let definition = everbell_core::with!(Definition { spec: Err(broken), ..(*view.job.definition).clone() });
+    let still = JobView {
+        job: everbell_core::with!(Job { definition: definition.into(), ..view.job.clone() }),
+        ..view.clone()
+    };
     assert_eq!(needs(&still), None, "nothing can be done before it can be read");
 
     assert_eq!(needs(&view), Some(Repair::EndError));

@@ -29,7 +29,7 @@ impl JobLifecycle {
     fn new(schedule: &str, policies: &str, now: &str) -> JobLifecycle {
         let new = change::create(given::job(schedule, policies, at(now)));
         let view = JobView {
-            job: Job { definition: new.definition, state: new.state },
+            job: Job::new(new.definition, new.state),
             timer: new.timer.unwrap(),
             org: None,
             active: Vec::new(),
@@ -66,7 +66,7 @@ impl JobLifecycle {
         self.write(change.plan);
         self.view.job.state = change.state;
         if let Some(new) = change.successor {
-            self.view.job = Job { definition: Arc::clone(&new.definition), state: new.state };
+            self.view.job = Job::new(Arc::clone(&new.definition), new.state);
             self.view.timer = new.timer.unwrap();
         }
     }
@@ -184,17 +184,16 @@ fn what_a_version_missed_in_its_error_is_a_gap_of_the_one_that_repairs_it() {
     let repaired = given::job("0 * * * *", "", at("09:30:00"));
     let spec = repaired.spec.clone().unwrap();
     let why = Unschedulable { reason: "no such zone".to_owned(), ..Unschedulable::default() };
-    let broken = Definition { spec: Err(why), ..repaired.clone() };
+    let broken = everbell_core::with!(Definition { spec: Err(why), ..repaired.clone() });
     let (job_id, last_slot_at) = (broken.id, at("10:00:00"));
-    let timer =
-        Timer { job_id, org: None, next_run_at: None, last_slot_at, rescheduled_from: None, last_local_date: None };
+    let timer = Timer::new(job_id, last_slot_at);
     let succeed = |reason| {
         let seen = PlanContext::default();
         plan::succeed(&broken, &timer, &seen, reason, (&repaired, &spec), at("13:30:00"))
     };
     let (last, next) = succeed(GapReason::Errored);
     let reason = GapReason::Errored;
-    let missed = Gap { first_slot_at: at("11:00:00"), last_slot_at: at("13:00:00"), slots: 3, reason, actor: None };
+    let missed = Gap::new(at("11:00:00"), at("13:00:00"), 3, reason);
     assert_eq!((last.gaps, last.timer.last_slot_at, last.timer.next_run_at), (vec![missed], at("13:00:00"), None));
     assert_eq!(next.next_run_at, Some(at("14:00:00")));
     assert_eq!(succeed(GapReason::Paused).0.gaps, [], "of a pause, nobody knows which slots there were");

@@ -21,6 +21,7 @@ const MAX_VERSIONS: usize = 100;
 
 /// The outcome of a job at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Explanation {
     /// The job does not fire at this time.
     NoSlot {

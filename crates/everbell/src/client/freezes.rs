@@ -67,17 +67,18 @@ impl Freezes {
     pub async fn add(&self, new: NewFreeze) -> StoreResult<Freeze> {
         let now = everbell_core::store::micros(self.context.now());
         let except = new.except.iter().map(|key| JobKey::new(key)).collect::<Result<Vec<_>, Invalid>>();
-        let freeze = Freeze {
-            id: RunId::by_hand(now, random()).as_uuid(),
-            starts_at: everbell_core::store::micros(new.from.unwrap_or(now)),
-            ends_at: everbell_core::store::micros(new.until),
-            reason: new.reason,
+        let freeze = everbell_core::with!(Freeze {
             label: new.label,
             except: except.map_err(|invalid| Invalid { field: "except", ..invalid })?,
-            created_by: self.context.actor.clone(),
-            created_at: now,
-            ended: None,
-        };
+            ..Freeze::new(
+                RunId::by_hand(now, random()).as_uuid(),
+                everbell_core::store::micros(new.from.unwrap_or(now)),
+                everbell_core::store::micros(new.until),
+                new.reason,
+                self.context.actor.clone(),
+                now
+            )
+        });
         freeze.check()?;
         let context = self.context.clone().because(&freeze.reason);
         let audit = context.entry("freeze.add", format!("freeze:{}", freeze.id), now, None, Some(&facts(&freeze)));

@@ -127,13 +127,11 @@ impl JobOfOrg {
     /// The job without its active runs: they affect runs, never the timer.
     pub(super) fn view(&self) -> JobView {
         let definition = &self.row.job.definition;
-        let timer = self.timer.clone().unwrap_or_else(|| Timer {
-            job_id: definition.id,
-            org: Some(self.org.id.clone()),
-            next_run_at: None,
-            last_slot_at: definition.created_at,
-            rescheduled_from: None,
-            last_local_date: None,
+        let timer = self.timer.clone().unwrap_or_else(|| {
+            everbell_core::with!(Timer {
+                org: Some(self.org.id.clone()),
+                ..Timer::new(definition.id, definition.created_at)
+            })
         });
         JobView {
             job: self.row.job.clone(),

@@ -154,7 +154,7 @@ impl Reports {
             let Some(key) = key else { continue };
             items.extend(jobs.backfill_of_entry(&key, entry, &org_updates).await?.map(|report| (key, report)));
         }
-        Ok(Page { items, next: entries.next, unreadable: entries.unreadable })
+        Ok(Page::new(items, entries.next, entries.unreadable))
     }
 
     /// Lists the next fires of all active jobs, the earliest first, if nothing changes. A job with scope `per_org` is listed

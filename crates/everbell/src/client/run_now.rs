@@ -20,6 +20,7 @@ use crate::engine::random;
 
 /// The result of a run by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RunNow {
     /// It waits for an executor, and for nothing else.
     Started(RunRecord),

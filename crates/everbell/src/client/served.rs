@@ -28,6 +28,7 @@ pub struct TargetReport {
 
 /// A target, and the instances that serve it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ServedTarget {
     /// The target.
     pub target: Target,
@@ -37,8 +38,23 @@ pub struct ServedTarget {
     pub jobs: u64,
 }
 
+impl ServedTarget {
+    #[doc(hidden)]
+    pub fn new(target: Target, instances: Vec<InstanceId>, jobs: u64) -> ServedTarget {
+        ServedTarget { target, instances, jobs }
+    }
+}
+
+impl UnservedTarget {
+    #[doc(hidden)]
+    pub fn new(target: Target, count: u64, jobs: Vec<JobKey>) -> UnservedTarget {
+        UnservedTarget { target, count, jobs }
+    }
+}
+
 /// A target, and the jobs that need it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnservedTarget {
     /// The target.
     pub target: Target,

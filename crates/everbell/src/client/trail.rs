@@ -117,13 +117,6 @@ pub(crate) fn before_and_after(row: &JobRow, decide: &DecideFn<'_>) -> Result<(F
 /// A job as it was read, without its active runs: they affect runs, never the job.
 fn view_of(row: &JobRow) -> JobView {
     let definition = &row.job.definition;
-    let timer = row.timer.clone().unwrap_or_else(|| Timer {
-        job_id: definition.id,
-        org: None,
-        next_run_at: None,
-        last_slot_at: definition.created_at,
-        rescheduled_from: None,
-        last_local_date: None,
-    });
+    let timer = row.timer.clone().unwrap_or_else(|| Timer::new(definition.id, definition.created_at));
     JobView { job: row.job.clone(), timer, org: None, active: Vec::new(), upstream_succeeded_at: None }
 }

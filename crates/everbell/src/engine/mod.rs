@@ -265,19 +265,21 @@ impl Shared {
     /// The row by which other instances know this one.
     pub(crate) fn instance(&self, now: Timestamp) -> Instance {
         let targets = self.targets.now();
-        Instance {
-            id: self.instance,
-            host: self.options.host.clone(),
-            pid: std::process::id(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+        everbell_core::with!(Instance {
             roles: targets.roles.as_ref().unwrap_or(&self.options.roles).clone(),
             targets: targets.names().cloned().collect(),
-            started_at: self.started_at,
             heartbeat_at: now,
             draining: self.is_draining(),
             clock_skew_ms: i64::try_from(self.clock.host_skew().as_millis()).unwrap_or(i64::MAX),
             process: self.process.as_ref().map(Process::to_string),
-        }
+            ..Instance::new(
+                self.instance,
+                self.options.host.clone(),
+                std::process::id(),
+                env!("CARGO_PKG_VERSION").to_owned(),
+                self.started_at
+            )
+        })
     }
 }
 

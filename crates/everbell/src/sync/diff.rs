@@ -77,7 +77,7 @@ fn once(definition: &Definition) -> Option<Timestamp> {
 }
 
 fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
-    let Job { definition, state } = job;
+    let Job { definition, state, .. } = job;
     let record = state.declaration.as_ref();
     let own = definition.source == rules.source && record.is_none_or(|record| record.app == *rules.app);
     let hash = record.map_or_else(|| DeclarationHash::new(definition), |record| record.hash.clone());
@@ -90,7 +90,7 @@ fn retired(wanted: &Declared, job: &Job, rules: &Rules<'_>) -> SyncAction {
 }
 
 fn living(wanted: &Declared, row: &JobRow, rules: &Rules<'_>) -> SyncAction {
-    let Job { definition, state } = &row.job;
+    let Job { definition, state, .. } = &row.job;
     let version = definition.version;
     let app = state.declaration.as_ref().map(|record| &record.app);
     let same_source = definition.source == rules.source;
@@ -166,7 +166,7 @@ fn next_after_edit(row: &JobRow, wanted: &Declared, by: &str, activate: bool) ->
 }
 
 fn undeclared(job: &Job, rules: &Rules<'_>) -> Option<SyncAction> {
-    let Job { definition, state } = job;
+    let Job { definition, state, .. } = job;
     let version = definition.version;
     if definition.source != rules.source || state.status == JobStatus::Retired {
         return None;
@@ -210,6 +210,8 @@ fn changed(is: &Definition, wanted: &Declared) -> Vec<&'static str> {
 
 /// Whether the schedule is the same, wherever a fixed rate is anchored: that is the time of creation.
 fn same_schedule(is: &Definition, wanted: &Declared) -> bool {
-    let alone = |definition: &Definition| Definition { spec: definition.spec.clone(), ..wanted.clone() }.content_hash();
+    let alone = |definition: &Definition| {
+        everbell_core::with!(Definition { spec: definition.spec.clone(), ..wanted.clone() }).content_hash()
+    };
     alone(is) == alone(wanted)
 }

@@ -107,7 +107,8 @@ async fn an_impossible_edit_is_refused_with_every_problem() {
 async fn add_broken(test: &TestBell, broken: Unschedulable) {
     let model = (*test.jobs().get("a").await.unwrap().job.definition).clone();
     let id = JobId::new(test.now(), [7; 10]);
-    let definition = Definition { id, key: JobKey::new("broken").unwrap(), spec: Err(broken), ..model };
+    let definition =
+        everbell_core::with!(Definition { id, key: JobKey::new("broken").unwrap(), spec: Err(broken), ..model });
     let entry = AuditEntry {
         id: id.as_uuid(),
         at: test.now(),

@@ -185,17 +185,18 @@ async fn slots_of_an_errored_job_are_errored_and_then_a_gap() {
         reason: "`Mars/Base` is no zone".to_owned(),
         ..Unschedulable::default()
     };
-    let definition = Definition {
+    let definition = everbell_core::with!(Definition {
         id: JobId::new(time("06:00"), [7; 10]),
         key: JobKey::new("broken").unwrap(),
         spec: Err(broken),
         created_at: time("06:00"),
         ..(*model.job.definition).clone()
-    };
+    });
     let id = definition.id;
     let mut new = change::create(definition);
     new.state.error = Some("`Mars/Base` is no zone".to_owned());
-    new.timer = Some(Timer { last_slot_at: time("08:00"), next_run_at: None, ..new.timer.unwrap() });
+    new.timer =
+        Some(everbell_core::with!(Timer { last_slot_at: time("08:00"), next_run_at: None, ..new.timer.unwrap() }));
     let entry = AuditEntry {
         id: id.as_uuid(),
         at: time("06:00"),

@@ -16,19 +16,12 @@ async fn bell(stored: &Stored, clock: &Arc<Manual>) -> Everbell {
 async fn instance(store: &dyn Store, targets: &[&str], heard: &str, draining: bool) -> InstanceId {
     let id = InstanceId::new(time(heard), [u8::from(draining); 10]);
     let targets = targets.iter().map(|target| Target::new(target).unwrap()).collect();
-    let instance = Instance {
-        id,
-        host: "host".to_owned(),
-        pid: 1,
-        version: "1".to_owned(),
+    let instance = everbell_core::with!(Instance {
         roles: vec![],
         targets,
-        started_at: time(heard),
-        heartbeat_at: time(heard),
         draining,
-        clock_skew_ms: 0,
-        process: None,
-    };
+        ..Instance::new(id, "host".to_owned(), 1, "1".to_owned(), time(heard))
+    });
     store.heartbeat(&instance, None, false).await.unwrap();
     id
 }

@@ -224,6 +224,7 @@ fn outcome_and_run(outcome: &RunNow) -> (Outcome, &RunRecord) {
         RunNow::Started(run) => (Outcome::Started, run),
         RunNow::Queued(run) => (Outcome::Queued, run),
         RunNow::Skipped { recorded, .. } => (Outcome::Skipped, recorded),
+        other => (Outcome::Other(other.run().status.to_string()), other.run()),
     }
 }
 

@@ -140,6 +140,7 @@ impl Batch<'_> {
             RunNow::Skipped { recorded, blocking } => {
                 (Outcome::Skipped, Some(recorded.id), Some(format!("run {blocking} of the job is active")))
             }
+            other => (Outcome::Other(other.run().status.to_string()), Some(other.run().id), None),
         })
     }
 }

@@ -33,13 +33,7 @@ pub fn explanation(
         Explanation::Following { run, .. } => {
             document.run = run.as_ref().map(|run| wire::Run::new(run, zone));
         }
-        Explanation::BeforeCreation { .. }
-        | Explanation::Ahead
-        | Explanation::Frozen(_)
-        | Explanation::Moved { .. }
-        | Explanation::Paused(_)
-        | Explanation::Errored(_)
-        | Explanation::Unknown => {}
+        _ => {}
     }
     document
 }
@@ -95,7 +89,7 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
         Explanation::Following { after, run, parent } => {
             (Outcome::Following, following(after, run.as_deref(), parent.as_deref()))
         }
-        Explanation::Unknown => (
+        _ => (
             Outcome::Unknown,
             "This slot is unknown: its history was pruned, or its version had already ended.".to_owned(),
         ),

@@ -114,19 +114,7 @@ mod tests {
 
     fn instance(host: &str, pid: u32, started_at: &str) -> Instance {
         let at: Timestamp = started_at.parse().unwrap();
-        Instance {
-            id: InstanceId::new(at, [1; 10]),
-            host: host.to_owned(),
-            pid,
-            version: "1".to_owned(),
-            roles: Vec::new(),
-            targets: Vec::new(),
-            started_at: at,
-            heartbeat_at: at,
-            draining: false,
-            clock_skew_ms: 0,
-            process: None,
-        }
+        Instance::new(InstanceId::new(at, [1; 10]), host.to_owned(), pid, "1".to_owned(), at)
     }
 
     #[test]

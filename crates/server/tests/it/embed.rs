@@ -145,19 +145,13 @@ async fn who_is_alive_is_judged_by_the_lease_that_is_configured() {
     let now = bell.now();
     for (number, minutes) in [(1, 2), (2, 11)] {
         let heard = now - jiff::SignedDuration::from_mins(minutes);
-        let instance = Instance {
-            id: InstanceId::new(heard, [number; 10]),
-            host: format!("host-{minutes}"),
-            pid: 1,
-            version: "0.1.0".to_owned(),
-            roles: Vec::new(),
-            targets: Vec::new(),
-            started_at: heard,
-            heartbeat_at: heard,
-            draining: false,
-            clock_skew_ms: 0,
-            process: None,
-        };
+        let instance = Instance::new(
+            InstanceId::new(heard, [number; 10]),
+            format!("host-{minutes}"),
+            1,
+            "0.1.0".to_owned(),
+            heard,
+        );
         bell.store().heartbeat(&instance, None, false).await.unwrap();
     }
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();

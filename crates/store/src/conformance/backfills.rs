@@ -255,7 +255,7 @@ pub async fn a_backfill_stops_when_its_job_is_retired_and_goes_with_it(fresh: Fr
 pub async fn a_backfill_of_an_org_runs_for_it_alone(fresh: Fresh) {
     let world = World::new(&fresh);
     let definition = job("hourly", "0 * * * *");
-    let definition = everbell_core::Definition { created_at: at("06:05"), ..definition };
+    let definition = everbell_core::with!(everbell_core::Definition { created_at: at("06:05"), ..definition });
     world.create_for("acme", definition).await;
     let asked = request_of(1, request(1).settings, Some(org_id("acme")));
     let begun = begin(&world, &asked).await.unwrap();

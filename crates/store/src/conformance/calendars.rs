@@ -37,7 +37,7 @@ fn excluding(definition: Definition, calendar: &Arc<Calendar>) -> Definition {
     let mut values = PolicyValues { catch_up: CatchUp::All, ..PolicyValues::default() };
     values.calendars.exclude.push(Arc::clone(calendar));
     let policies = Policies::new(values).unwrap();
-    Definition { policies, ..definition }.with_calendars(&[Arc::clone(calendar)]).unwrap()
+    everbell_core::with!(Definition { policies, ..definition }).with_calendars(&[Arc::clone(calendar)]).unwrap()
 }
 
 async fn current(world: &World) -> Vec<Arc<Calendar>> {

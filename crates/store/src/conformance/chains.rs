@@ -19,7 +19,7 @@ fn after(parent: &str, on: ChainOn) -> After {
 
 /// A job that starts after another one.
 fn follower(key: &str, after: After) -> Definition {
-    Definition { spec: Ok(Spec::following(after, Zone::utc())), ..job(key, "0 * * * *") }
+    everbell_core::with!(Definition { spec: Ok(Spec::following(after, Zone::utc())), ..job(key, "0 * * * *") })
 }
 
 fn after_success(key: &str, parent: &str) -> Definition {

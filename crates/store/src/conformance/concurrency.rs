@@ -111,7 +111,8 @@ pub async fn eight_claimers_and_five_hundred_pending_runs(fresh: Fresh) {
 pub async fn one_of_many_creates_a_key(fresh: Fresh) {
     let world = World::new(&fresh);
     let work = |worker: usize, world: World| async move {
-        let definition = Definition { id: job_id("daily", worker as u32), ..job("daily", "0 9 * * *") };
+        let definition =
+            everbell_core::with!(Definition { id: job_id("daily", worker as u32), ..job("daily", "0 9 * * *") });
         let entry = audit("job.create", "job:daily", at("00:00"));
         world.store.create_job(&change::create(definition), &entry).await.map(|_| ()).map_err(|error| kind(&error))
     };

@@ -10,17 +10,14 @@ use super::given::{at, audit, job};
 use super::world::World;
 
 fn freeze(number: u128, from: &str, until: &str) -> Freeze {
-    Freeze {
-        id: Uuid::from_u128(number),
-        starts_at: at(from),
-        ends_at: at(until),
-        reason: "release 'weekend' é".to_owned(),
-        label: None,
-        except: Vec::new(),
-        created_by: "ana".to_owned(),
-        created_at: at("00:00"),
-        ended: None,
-    }
+    Freeze::new(
+        Uuid::from_u128(number),
+        at(from),
+        at(until),
+        "release 'weekend' é".to_owned(),
+        "ana".to_owned(),
+        at("00:00"),
+    )
 }
 
 async fn add(world: &World, freeze: &Freeze) {
@@ -36,12 +33,12 @@ async fn gaps(world: &World) -> Vec<(GapReason, u64)> {
 
 pub async fn a_freeze_reads_back_as_it_was_written(fresh: Fresh) {
     let world = World::new(&fresh);
-    let full = Freeze {
+    let full = everbell_core::with!(Freeze {
         label: Some(("env".to_owned(), Some("prod".to_owned()))),
         except: vec![JobKey::new("backup").unwrap()],
         ..freeze(1, "02:00", "04:00")
-    };
-    let other = Freeze { label: Some(("team".to_owned(), None)), ..freeze(2, "01:00", "03:00") };
+    });
+    let other = everbell_core::with!(Freeze { label: Some(("team".to_owned(), None)), ..freeze(2, "01:00", "03:00") });
     add(&world, &full).await;
     add(&world, &other).await;
     assert_eq!(world.store.freezes(at("00:30")).await.unwrap(), [other, full.clone()], "the earliest first");
@@ -53,9 +50,12 @@ pub async fn a_freeze_reads_back_as_it_was_written(fresh: Fresh) {
 pub async fn slots_inside_a_freeze_are_gaps_and_are_not_caught_up(fresh: Fresh) {
     let world = World::new(&fresh);
     let labels = [("env".to_owned(), "prod".to_owned())].into();
-    world.create(Definition { labels, ..job("frozen", "*/10 * * * *") }).await;
+    world.create(everbell_core::with!(Definition { labels, ..job("frozen", "*/10 * * * *") })).await;
     world.create(job("free", "*/10 * * * *")).await;
-    let only_prod = Freeze { label: Some(("env".to_owned(), Some("prod".to_owned()))), ..freeze(1, "01:00", "02:00") };
+    let only_prod = everbell_core::with!(Freeze {
+        label: Some(("env".to_owned(), Some("prod".to_owned()))),
+        ..freeze(1, "01:00", "02:00")
+    });
     add(&world, &only_prod).await;
     assert_eq!(world.plan(at("00:50")).await.runs.len(), 2);
     let keys = async |now: &str| {
@@ -81,7 +81,11 @@ pub async fn an_excepted_job_fires(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("backup", "0 * * * *")).await;
     world.create(job("other", "0 * * * *")).await;
-    add(&world, &Freeze { except: vec![JobKey::new("backup").unwrap()], ..freeze(1, "00:30", "05:00") }).await;
+    add(
+        &world,
+        &everbell_core::with!(Freeze { except: vec![JobKey::new("backup").unwrap()], ..freeze(1, "00:30", "05:00") }),
+    )
+    .await;
     let planned = world.plan(at("01:00")).await;
     assert_eq!(planned.runs.iter().map(|run| run.job.key.as_str()).collect::<Vec<_>>(), ["backup"]);
 }

@@ -11,7 +11,7 @@ use super::given::{at, core_plan, job, job_id, page};
 use super::world::{World, success, targets};
 
 fn gap(first: &str, last: &str, slots: u64, reason: GapReason) -> Gap {
-    Gap { first_slot_at: at(first), last_slot_at: at(last), slots, reason, actor: None }
+    Gap::new(at(first), at(last), slots, reason)
 }
 
 /// Writes gaps to every job whose timer is due.
@@ -139,8 +139,11 @@ pub async fn a_run_inside_a_gap_is_the_outcome_of_its_slot(fresh: Fresh) {
 pub async fn a_gap_keeps_who_made_it(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("hourly", "0 * * * *")).await;
-    let by_ana = Gap { actor: Some("ana \"the\" operator".to_owned()), ..gap("01:00", "01:00", 1, GapReason::Missed) };
-    let many = Gap { slots: 3_155_760_000, ..gap("02:00", "22:00", 1, GapReason::Expired) };
+    let by_ana = everbell_core::with!(Gap {
+        actor: Some("ana \"the\" operator".to_owned()),
+        ..gap("01:00", "01:00", 1, GapReason::Missed)
+    });
+    let many = everbell_core::with!(Gap { slots: 3_155_760_000, ..gap("02:00", "22:00", 1, GapReason::Expired) });
     write(&world, &[by_ana.clone(), many.clone()]).await;
     assert_eq!(world.gaps(&GapFilter::default()).await, [many, by_ana]);
 }

@@ -7,8 +7,8 @@ use everbell_core::plan::Plan;
 use everbell_core::settle::Settling;
 use everbell_core::store::{AuditEntry, Claim, Due, Instance, PageRequest, StoreError, StoreResult};
 use everbell_core::{
-    Definition, InstanceId, JobId, JobKey, Json, OrgId, Policies, PolicyValues, Run, RunId, Scope, Source, Spec,
-    Target, Trigger, Zone,
+    Definition, InstanceId, JobId, JobKey, Json, OrgId, Policies, PolicyValues, Run, RunId, Scope, Spec, Target,
+    Trigger, Zone,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -38,40 +38,28 @@ pub(super) fn job_at(key: &str, schedule: &str, created_at: Timestamp) -> Defini
         Some(time) => Spec::once(at(time), zone).unwrap(),
         None => Spec::recurring(expression.parse().unwrap(), zone, created_at),
     };
-    Definition {
-        id: job_id(key, 1),
-        key: JobKey::new(key).unwrap(),
-        version: 1,
-        target: target(LOG),
-        payload: Json::empty(),
-        spec: Ok(spec),
-        policies: Policies::default(),
-        scope: Scope::Global,
-        description: String::new(),
+    everbell_core::with!(Definition {
         labels: std::collections::BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
         created_by: "ana".to_owned(),
-        created_at,
-        trace_context: None,
-    }
+        ..Definition::new(job_id(key, 1), JobKey::new(key).unwrap(), target(LOG), Ok(spec), created_at)
+    })
 }
 
 /// With other policies.
 pub(super) fn with(definition: Definition, change: impl FnOnce(&mut PolicyValues)) -> Definition {
     let mut values = (*definition.policies).clone();
     change(&mut values);
-    Definition { policies: Policies::new(values).unwrap(), ..definition }
+    everbell_core::with!(Definition { policies: Policies::new(values).unwrap(), ..definition })
 }
 
 /// With another target.
 pub(super) fn to(definition: Definition, label: &str) -> Definition {
-    Definition { target: target(label), ..definition }
+    everbell_core::with!(Definition { target: target(label), ..definition })
 }
 
 /// A job with a timer for each org.
 pub(super) fn per_org(definition: Definition) -> Definition {
-    Definition { scope: Scope::PerOrg, ..definition }
+    everbell_core::with!(Definition { scope: Scope::PerOrg, ..definition })
 }
 
 pub(super) fn org_id(name: &str) -> OrgId {
@@ -101,19 +89,19 @@ pub(super) fn instance_id(number: u8) -> InstanceId {
 
 /// An instance with its last heartbeat at `heartbeat_at`.
 pub(super) fn instance(number: u8, heartbeat_at: Timestamp) -> Instance {
-    Instance {
-        id: instance_id(number),
-        host: format!("host-{number}"),
-        pid: 1_000 + u32::from(number),
-        version: "0.1.0".to_owned(),
+    everbell_core::with!(Instance {
         roles: vec!["scheduler".to_owned(), "api".to_owned()],
         targets: vec![target(LOG)],
-        started_at: at("00:00"),
         heartbeat_at,
-        draining: false,
         clock_skew_ms: -3,
-        process: None,
-    }
+        ..Instance::new(
+            instance_id(number),
+            format!("host-{number}"),
+            1_000 + u32::from(number),
+            "0.1.0".to_owned(),
+            at("00:00")
+        )
+    })
 }
 
 /// The id of a run by hand.

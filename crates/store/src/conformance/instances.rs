@@ -9,14 +9,14 @@ use super::world::World;
 pub async fn a_heartbeat_makes_an_instance_known(fresh: Fresh) {
     let world = World::new(&fresh);
     assert_eq!(world.store.list_instances().await.unwrap(), []);
-    let one = Instance {
+    let one = everbell_core::with!(Instance {
         host: "host \"one\" \u{2603}".to_owned(),
         pid: u32::MAX,
         roles: vec!["scheduler".to_owned(), "a,b".to_owned()],
         targets: vec![target(LOG), target("mail, urgent")],
         clock_skew_ms: -86_400_000,
         ..instance(1, at("00:01"))
-    };
+    });
     assert!(!world.store.heartbeat(&one, None, false).await.unwrap().draining);
     assert_eq!(world.store.list_instances().await.unwrap(), [one]);
 }
@@ -24,14 +24,14 @@ pub async fn a_heartbeat_makes_an_instance_known(fresh: Fresh) {
 pub async fn a_later_heartbeat_updates_everything(fresh: Fresh) {
     let world = World::new(&fresh);
     world.store.heartbeat(&instance(1, at("00:01")), None, false).await.unwrap();
-    let later = Instance {
+    let later = everbell_core::with!(Instance {
         version: "0.2.0".to_owned(),
         roles: vec![],
         targets: vec![target(MAIL)],
         clock_skew_ms: 7,
         process: Some("boot namespace 4711 12".to_owned()),
         ..instance(1, at("00:02"))
-    };
+    });
     world.store.heartbeat(&later, None, false).await.unwrap();
     assert_eq!(world.store.list_instances().await.unwrap(), [later]);
 }
@@ -39,7 +39,7 @@ pub async fn a_later_heartbeat_updates_everything(fresh: Fresh) {
 pub async fn instances_are_listed_oldest_first(fresh: Fresh) {
     let world = World::new(&fresh);
     for (number, started) in [(3, "00:02"), (1, "00:03"), (2, "00:01")] {
-        let one = Instance { started_at: at(started), ..instance(number, at("01:00")) };
+        let one = everbell_core::with!(Instance { started_at: at(started), ..instance(number, at("01:00")) });
         world.store.heartbeat(&one, None, false).await.unwrap();
     }
     let ids: Vec<_> = world.store.list_instances().await.unwrap().iter().map(|one| one.id).collect();

@@ -48,7 +48,7 @@ pub async fn jobs_are_found_by_target_key_and_source(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("a", "@hourly")).await;
     world.create(to(job("b", "@hourly"), MAIL)).await;
-    world.create(Definition { source: Source::Code, ..to(job("c", "@hourly"), MAIL) }).await;
+    world.create(everbell_core::with!(Definition { source: Source::Code, ..to(job("c", "@hourly"), MAIL) })).await;
     let all = JobFilter::default();
     let mail = JobFilter { target: vec![target(MAIL)], ..all.clone() };
     assert_eq!(world.keys(&mail).await, ["b", "c"]);
@@ -227,7 +227,7 @@ pub async fn jobs_are_found_by_label(fresh: Fresh) {
         ("d", &awkward),
         ("e", &[]),
     ] {
-        world.create(Definition { labels: labels(pairs), ..job(key, "@hourly") }).await;
+        world.create(everbell_core::with!(Definition { labels: labels(pairs), ..job(key, "@hourly") })).await;
     }
     let found = async |name: &str, value: Option<&str>| {
         let label = Some((name.to_owned(), value.map(str::to_owned)));
@@ -268,7 +268,12 @@ pub async fn jobs_are_counted_up_to_a_cap(fresh: Fresh) {
 
 pub async fn text_is_looked_for_in_key_target_and_description(fresh: Fresh) {
     let world = World::new(&fresh);
-    world.create(Definition { description: "Cleans the Attic".to_owned(), ..job("sweep", "@hourly") }).await;
+    world
+        .create(everbell_core::with!(Definition {
+            description: "Cleans the Attic".to_owned(),
+            ..job("sweep", "@hourly")
+        }))
+        .await;
     world.create(to(job("letters", "@hourly"), MAIL)).await;
     world.create(job("Mailbox", "@hourly")).await;
     let found = async |text: &str| world.keys(&JobFilter { text: Some(text.to_owned()), ..JobFilter::default() }).await;

@@ -100,7 +100,7 @@ pub async fn a_fixed_rate_keeps_its_anchor(fresh: Fresh) {
     let created_at = at("00:00:07");
     let definition = super::given::job_at("rate", "@every 90s", created_at);
     let spec = definition.spec.clone().unwrap().with_bounds(Some(at("06:00:05.5")), None).unwrap();
-    let row = world.create(Definition { spec: Ok(spec.clone()), ..definition }).await;
+    let row = world.create(everbell_core::with!(Definition { spec: Ok(spec.clone()), ..definition })).await;
     assert_eq!(row.job.definition.spec, Ok(spec));
     assert_eq!(row.timer.unwrap().next_run_at, Some(at("06:00:06")));
 }
@@ -128,7 +128,7 @@ pub async fn an_unknown_job_is_not_found(fresh: Fresh) {
 pub async fn the_key_of_a_living_job_is_taken(fresh: Fresh) {
     let world = World::new(&fresh);
     let first = world.create(job("daily", "0 9 * * *")).await;
-    let second = Definition { id: job_id("other", 1), version: 2, ..job("daily", "0 10 * * *") };
+    let second = everbell_core::with!(Definition { id: job_id("other", 1), version: 2, ..job("daily", "0 10 * * *") });
     let entry = audit("job.create", "job:daily", at("01:00"));
     assert_refused(world.store.create_job(&change::create(second.clone()), &entry).await, "conflict");
     world.pause("daily", at("01:00")).await;
@@ -143,19 +143,21 @@ pub async fn an_id_and_a_version_are_taken_for_good(fresh: Fresh) {
     world.create(job("daily", "0 9 * * *")).await;
     world.retire("daily", at("01:00")).await;
     let entry = audit("job.create", "job:daily", at("01:00"));
-    let same_version = Definition { id: job_id("other", 1), ..job("daily", "0 10 * * *") };
+    let same_version = everbell_core::with!(Definition { id: job_id("other", 1), ..job("daily", "0 10 * * *") });
     assert_refused(world.store.create_job(&change::create(same_version), &entry).await, "conflict");
-    let same_id = Definition { id: job_id("daily", 1), ..job("nightly", "0 10 * * *") };
+    let same_id = everbell_core::with!(Definition { id: job_id("daily", 1), ..job("nightly", "0 10 * * *") });
     assert_refused(world.store.create_job(&change::create(same_id), &entry).await, "conflict");
     assert_refused(world.store.get_job(&by_key("nightly")).await, "not found");
 
-    let second = Definition { id: job_id("daily", 2), version: 2, ..job("daily", "0 10 * * *") };
+    let second = everbell_core::with!(Definition { id: job_id("daily", 2), version: 2, ..job("daily", "0 10 * * *") });
     assert_eq!(world.create(second).await.job.definition.version, 2);
 }
 
 pub async fn a_key_names_its_living_version_or_else_the_newest(fresh: Fresh) {
     let world = World::new(&fresh);
-    let version = |version| Definition { id: job_id("daily", version), version, ..job("daily", "0 9 * * *") };
+    let version = |version| {
+        everbell_core::with!(Definition { id: job_id("daily", version), version, ..job("daily", "0 9 * * *") })
+    };
     world.create(version(3)).await;
     world.retire("daily", at("01:00")).await;
     world.create(version(1)).await;
@@ -168,7 +170,7 @@ pub async fn a_job_may_begin_paused(fresh: Fresh) {
     let world = World::new(&fresh);
     let mut new = change::create(job("daily", "* * * * *"));
     let pause = pause_of(at("00:00"));
-    new.state = JobState { status: JobStatus::Paused, pause: Some(pause), ..new.state };
+    new.state = everbell_core::with!(JobState { status: JobStatus::Paused, pause: Some(pause), ..new.state });
     new.timer = new.timer.as_ref().map(everbell_core::plan::disarm);
     let row = world.insert(&new).await;
     assert_eq!(row.job.state, new.state);
@@ -188,7 +190,7 @@ pub async fn a_schedule_that_cannot_be_read_keeps_its_text(fresh: Fresh) {
         reason: "`Mars/Olympus_Mons` is not a time zone".to_owned(),
         ..Unschedulable::default()
     };
-    let mut new = change::create(Definition { spec: Err(broken), ..job("daily", "0 9 * * *") });
+    let mut new = change::create(everbell_core::with!(Definition { spec: Err(broken), ..job("daily", "0 9 * * *") }));
     new.timer.as_mut().unwrap().next_run_at = Some(at("09:00"));
     world.insert(&new).await;
     let read = world.get("daily").await;

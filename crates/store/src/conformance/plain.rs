@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everbell_core::store::{AuditEntry, Changed, Claim, JobRow, Planned};
-use everbell_core::{Definition, Failure, Job, Json, Run};
+use everbell_core::{Definition, Failure, Json, Run};
 
 /// Returns the value with every JSON text in one form.
 pub(super) trait Plain {
@@ -39,14 +39,15 @@ impl<T: Plain + Clone> Plain for Arc<T> {
 
 impl Plain for Definition {
     fn plain(self) -> Definition {
-        Definition { payload: self.payload.plain(), ..self }
+        let payload = self.payload.clone().plain();
+        everbell_core::with!(Definition { payload, ..self })
     }
 }
 
 impl Plain for JobRow {
     fn plain(self) -> JobRow {
         let mut row = self;
-        row.job = Job { definition: row.job.definition.plain(), ..row.job };
+        row.job.definition = row.job.definition.plain();
         row.last_run = row.last_run.plain();
         row
     }

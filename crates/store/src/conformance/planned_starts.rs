@@ -106,8 +106,11 @@ pub async fn a_slot_that_has_its_run_starts_no_second_one(fresh: Fresh) {
     let first = plan_and_start(&world, at("01:00"), &[(LOG, 10)], 10).await;
     let again = |due: &everbell_core::store::Due, _: Timestamp| {
         // As if the timer had never moved.
-        let timer =
-            everbell_core::Timer { next_run_at: Some(at("01:00")), last_slot_at: at("00:00"), ..due.timer.clone() };
+        let timer = everbell_core::with!(everbell_core::Timer {
+            next_run_at: Some(at("01:00")),
+            last_slot_at: at("00:00"),
+            ..due.timer.clone()
+        });
         everbell_core::store::Due { timer, active: Vec::new(), ..due.clone() }.plan(at("01:00"))
     };
     let (targets, room) = (targets(), room(&[(LOG, 10)]));

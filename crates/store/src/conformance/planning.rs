@@ -175,7 +175,8 @@ pub async fn a_stored_schedule_in_an_unknown_zone_errors(fresh: Fresh) {
         reason: "unknown zone".to_owned(),
         ..everbell_core::Unschedulable::default()
     };
-    let definition = everbell_core::Definition { spec: Err(broken), ..job("broken", "0 * * * *") };
+    let definition =
+        everbell_core::with!(everbell_core::Definition { spec: Err(broken), ..job("broken", "0 * * * *") });
     let mut new = everbell_core::change::create(definition);
     new.timer.as_mut().unwrap().next_run_at = Some(at("01:00"));
     world.insert(&new).await;

@@ -79,13 +79,7 @@ pub async fn folded_slots_are_a_gap(fresh: Fresh) {
     let world = World::new(&fresh);
     let row = world.create(job("hourly", "0 * * * *")).await;
     let planned = world.plan(at("05:30")).await;
-    let expected = Gap {
-        first_slot_at: at("01:00"),
-        last_slot_at: at("04:00"),
-        slots: 4,
-        reason: GapReason::Coalesced,
-        actor: None,
-    };
+    let expected = Gap::new(at("01:00"), at("04:00"), 4, GapReason::Coalesced);
     assert_eq!(planned.gaps, [(row.job.definition.id, expected.clone())]);
     assert_eq!(world.gaps(&GapFilter::default()).await, [expected]);
     let run = world.run(planned.runs[0].id).await;
@@ -115,13 +109,10 @@ pub async fn gaps_of_several_reasons_are_written_as_given(fresh: Fresh) {
 pub async fn the_same_gap_twice_is_one_gap(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("hourly", "0 * * * *")).await;
-    let gap = Gap {
-        first_slot_at: at("01:00"),
-        last_slot_at: at("01:00"),
-        slots: 1,
-        reason: GapReason::Missed,
+    let gap = everbell_core::with!(Gap {
         actor: Some("ana".to_owned()),
-    };
+        ..Gap::new(at("01:00"), at("01:00"), 1, GapReason::Missed)
+    });
     let repeat = |due: &Due, _| Plan { gaps: vec![gap.clone()], ..Plan::nothing(&due.timer) };
     world.store.plan_due(&PlanDue::new(at("01:00"), 10, &targets()), &repeat).await.unwrap();
     world.store.plan_due(&PlanDue::new(at("01:00"), 10, &targets()), &repeat).await.unwrap();

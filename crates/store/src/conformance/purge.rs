@@ -27,7 +27,8 @@ fn again(before: &everbell_core::store::JobRow, definition: Definition) -> chang
     let last = &before.job.definition;
     let version = last.version + 1;
     let id = job_id(last.key.as_str(), version);
-    change::create(Definition { id, version, supersedes: Some(last.id), ..definition }).following(&before.job.state)
+    change::create(everbell_core::with!(Definition { id, version, supersedes: Some(last.id), ..definition }))
+        .following(&before.job.state)
 }
 
 pub async fn a_finished_one_time_job_goes_with_its_last_run(fresh: Fresh) {
@@ -129,7 +130,7 @@ pub async fn no_more_finished_jobs_go_than_the_limit_the_oldest_first(fresh: Fre
 
 pub async fn a_purged_job_leaves_nothing_but_the_trail(fresh: Fresh) {
     let world = World::new(&fresh);
-    let secret = Definition { payload: json(r#"{"name":"Ana"}"#), ..job("private", "0 * * * *") };
+    let secret = everbell_core::with!(Definition { payload: json(r#"{"name":"Ana"}"#), ..job("private", "0 * * * *") });
     world.create(secret).await;
     world.create(job("other", "0 * * * *")).await;
     world.run_due(&failure(), at("01:00")).await;
@@ -156,7 +157,9 @@ pub async fn a_purged_job_leaves_nothing_but_the_trail(fresh: Fresh) {
     assert!(trail.iter().any(|entry| entry.after == facts), "{trail:?}");
     assert_eq!(world.start(at("04:00")).await.len(), 1, "of the other job");
     assert_eq!(world.plan(at("09:00")).await.timers, 1);
-    let new = world.create(Definition { id: job_id("private", 7), ..job("private", "0 * * * *") }).await;
+    let new = world
+        .create(everbell_core::with!(Definition { id: job_id("private", 7), ..job("private", "0 * * * *") }))
+        .await;
     assert_eq!((new.job.definition.version, new.last_run), (1, None), "the key is free");
 }
 
@@ -202,7 +205,12 @@ pub async fn a_purge_takes_versions_orgs_and_overrides_along(fresh: Fresh) {
     world.reconcile_orgs(at("00:40")).await;
     assert_eq!(world.plan(at("09:00")).await.timers, 0);
     assert!(world.store.get_org(&org_id("acme")).await.is_ok(), "the org stays");
-    world.create(super::given::per_org(Definition { id: job_id("brief", 9), ..job("brief", "0 8 * * *") })).await;
+    world
+        .create(super::given::per_org(everbell_core::with!(Definition {
+            id: job_id("brief", 9),
+            ..job("brief", "0 8 * * *")
+        })))
+        .await;
     world.reconcile_orgs(at("00:50")).await;
     assert_eq!(world.plan(at("08:00")).await.runs.len(), 1, "no override of it is left");
 }

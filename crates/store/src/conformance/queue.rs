@@ -13,11 +13,11 @@ use super::world::{LEASE, World, failure, room, success};
 /// A job that is due at `run_at`, enqueued at `now`.
 fn due(key: &str, run_at: &str, now: &str) -> Definition {
     let definition = with(job_at(key, &format!("once {run_at}"), at(now)), |values| values.overlap = Overlap::Queue);
-    Definition { payload: json(&format!(r#"{{"at":"{run_at}"}}"#)), ..definition }
+    everbell_core::with!(Definition { payload: json(&format!(r#"{{"at":"{run_at}"}}"#)), ..definition })
 }
 
 async fn replace(world: &World, key: &str, id: u32, run_at: &str, now: &str) {
-    let definition = Definition { id: job_id(key, id), ..due(key, run_at, now) };
+    let definition = everbell_core::with!(Definition { id: job_id(key, id), ..due(key, run_at, now) });
     let now = at(now);
     world.try_change(key, now, |view| enqueue::replace(view, definition.clone(), "ana", now)).await.unwrap();
 }
@@ -125,7 +125,7 @@ pub async fn many_jobs_are_created_all_or_none(fresh: Fresh) {
     assert_refused(create(&world, &twice, at("01:00")).await, "conflict");
     assert_eq!(world.keys(&JobFilter::default()).await, ["job-00777"]);
     assert_eq!(world.actions(None).await, ["job.create"]);
-    let later = Definition { version: 2, ..due("later", "01:00", "01:00") };
+    let later = everbell_core::with!(Definition { version: 2, ..due("later", "01:00", "01:00") });
     assert_refused(create(&world, &[enqueue::create(later)], at("01:00")).await, "invalid");
     create(&world, &[], at("01:00")).await.unwrap();
 }

@@ -35,7 +35,7 @@ async fn write(world: &World, gaps: &[Gap], now: Timestamp) {
 }
 
 fn gap(first: &str, last: &str, slots: u64, reason: GapReason) -> Gap {
-    Gap { first_slot_at: at(first), last_slot_at: at(last), slots, reason, actor: None }
+    Gap::new(at(first), at(last), slots, reason)
 }
 
 pub async fn an_absence_is_written_once(fresh: Fresh) {
@@ -74,8 +74,10 @@ pub async fn the_last_heartbeat_of_an_instance_outlives_it(fresh: Fresh) {
     let world = World::new(&fresh);
     assert_eq!(world.store.last_departure().await.unwrap(), None);
     let roles = |role: &str| vec![role.to_owned()];
-    let scheduler = |number, heard: &str| Instance { roles: roles("scheduler"), ..instance(number, at(heard)) };
-    let only_api = Instance { roles: roles("api"), ..instance(3, at("09:00")) };
+    let scheduler = |number, heard: &str| {
+        everbell_core::with!(Instance { roles: roles("scheduler"), ..instance(number, at(heard)) })
+    };
+    let only_api = everbell_core::with!(Instance { roles: roles("api"), ..instance(3, at("09:00")) });
     for one in [scheduler(1, "02:00"), scheduler(2, "01:00"), only_api] {
         world.store.heartbeat(&one, None, false).await.unwrap();
     }
@@ -174,7 +176,7 @@ pub async fn gaps_are_found_by_label(fresh: Fresh) {
     let world = World::new(&fresh);
     for (key, labels) in [("a", vec![("team", "ops"), ("env", "prod")]), ("b", vec![("team", "data")]), ("c", vec![])] {
         let labels = labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        world.create(Definition { labels, ..job(key, "0 * * * *") }).await;
+        world.create(everbell_core::with!(Definition { labels, ..job(key, "0 * * * *") })).await;
     }
     write(&world, &[gap("01:00", "02:00", 2, GapReason::Missed)], at("23:00")).await;
     let found = async |name: &str, value: Option<&str>| {
@@ -199,7 +201,7 @@ pub async fn runs_are_found_by_label(fresh: Fresh) {
     let world = World::new(&fresh);
     for (key, team) in [("a", Some("ops")), ("b", Some("data")), ("c", None)] {
         let labels = team.iter().map(|team| ("team".to_owned(), (*team).to_owned())).collect();
-        world.create(Definition { labels, ..job(key, "0 * * * *") }).await;
+        world.create(everbell_core::with!(Definition { labels, ..job(key, "0 * * * *") })).await;
     }
     world.run_due(&success(), at("01:00")).await;
     // Then one that failed, and one that waits.

@@ -36,7 +36,9 @@ pub async fn names_are_any_printable_text(fresh: Fresh) {
     let world = World::new(&fresh);
     assert!(printable().count() >= 8);
     for name in printable() {
-        let row = world.create(Definition { target: Target::new(name).unwrap(), ..job(name, "0 1 * * *") }).await;
+        let row = world
+            .create(everbell_core::with!(Definition { target: Target::new(name).unwrap(), ..job(name, "0 1 * * *") }))
+            .await;
         assert_eq!(row.job.definition.key.as_str(), name);
         assert_eq!(world.get(name).await.job.definition.target.as_str(), name);
         let filter = JobFilter { text: Some(name.to_owned()), ..JobFilter::default() };
@@ -55,8 +57,12 @@ pub async fn descriptions_labels_and_reasons_are_any_text(fresh: Fresh) {
     for (number, text) in NASTY.into_iter().enumerate() {
         let key = format!("job-{number}");
         let labels = BTreeMap::from([(text.to_owned(), text.to_owned()), ("other".to_owned(), String::new())]);
-        let definition =
-            Definition { description: text.to_owned(), labels, created_by: text.to_owned(), ..job(&key, "@hourly") };
+        let definition = everbell_core::with!(Definition {
+            description: text.to_owned(),
+            labels,
+            created_by: text.to_owned(),
+            ..job(&key, "@hourly")
+        });
         let row = world.create(definition.clone()).await;
         assert_eq!(*row.job.definition, definition);
         let pause = Pause { reason: text.to_owned(), by: text.to_owned(), at: at("01:00"), until: None };
@@ -104,7 +110,12 @@ pub async fn payloads_keep_their_meaning(fresh: Fresh) {
     let documents = documents();
     for (number, document) in documents.iter().enumerate() {
         let payload = document.clone();
-        world.create(Definition { payload, ..job(&format!("job-{number:02}"), &format!("{number} 1 * * *")) }).await;
+        world
+            .create(everbell_core::with!(Definition {
+                payload,
+                ..job(&format!("job-{number:02}"), &format!("{number} 1 * * *"))
+            }))
+            .await;
     }
     world.plan(at("02:00")).await;
     let claims = world.start(at("02:00")).await;
@@ -119,7 +130,12 @@ pub async fn payloads_keep_their_meaning(fresh: Fresh) {
 pub async fn integers_that_no_machine_word_holds_keep_their_digits(fresh: Fresh) {
     let world = World::new(&fresh);
     let digits = "123456789012345678901234567890123456789";
-    world.create(Definition { payload: json(&format!("{{\"n\":{digits}}}")), ..job("big", "0 1 * * *") }).await;
+    world
+        .create(everbell_core::with!(Definition {
+            payload: json(&format!("{{\"n\":{digits}}}")),
+            ..job("big", "0 1 * * *")
+        }))
+        .await;
     world.plan(at("01:00")).await;
     let claims = world.start(at("01:00")).await;
     assert!(claims[0].run.payload.as_str().contains(digits), "{}", claims[0].run.payload);
@@ -129,7 +145,8 @@ pub async fn a_payload_of_a_mebibyte_fits(fresh: Fresh) {
     let world = World::new(&fresh);
     let payload = json(&format!("\"{}\"", "⏰x".repeat(((1 << 20) - 2) / 4)));
     assert!(payload.as_str().len() > (1 << 20) - 8);
-    let row = world.create(Definition { payload: payload.clone(), ..job("large", "0 1 * * *") }).await;
+    let row =
+        world.create(everbell_core::with!(Definition { payload: payload.clone(), ..job("large", "0 1 * * *") })).await;
     assert_eq!(row.job.definition.payload, payload);
     world.plan(at("01:00")).await;
     let claims = world.start(at("01:00")).await;
@@ -186,7 +203,7 @@ pub async fn actors_and_objects_of_the_trail_are_any_text(fresh: Fresh) {
 
 pub async fn an_edit_keeps_texts_that_it_does_not_change(fresh: Fresh) {
     let world = World::new(&fresh);
-    let definition = Definition { description: NASTY[6].to_owned(), ..job(NASTY[0], "@hourly") };
+    let definition = everbell_core::with!(Definition { description: NASTY[6].to_owned(), ..job(NASTY[0], "@hourly") });
     world.create(definition).await;
     let (id, now) = (super::given::job_id("second", 2), at("00:30"));
     let change = |view: &JobView| change::new_version(view, Edit::default(), id, false, NASTY[4], now);

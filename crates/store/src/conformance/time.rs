@@ -56,7 +56,9 @@ pub async fn distant_years_read_back(fresh: Fresh) {
     for (key, time) in [("old", "1900-01-02T03:04:05.678Z"), ("new", "2199-12-30T03:04:05.678Z")] {
         let created_at: Timestamp = at("1900-01-01T00:00:00.000001Z");
         let spec = Spec::once(at(time), Zone::utc()).unwrap();
-        let row = world.create(Definition { spec: Ok(spec), ..job_at(key, "@daily", created_at) }).await;
+        let row = world
+            .create(everbell_core::with!(Definition { spec: Ok(spec), ..job_at(key, "@daily", created_at) }))
+            .await;
         assert_eq!(row.timer.as_ref().unwrap().next_run_at, Some(at(time)));
         assert_eq!(row.job.definition.created_at, created_at);
         assert_eq!(world.get(key).await, row);
@@ -86,7 +88,9 @@ pub async fn jobs_of_the_same_instant_are_all_listed(fresh: Fresh) {
     let world = World::new(&fresh);
     for number in 0..9 {
         let id = job_id(&format!("id-{number}"), 1);
-        world.create(Definition { id, ..job(&format!("job-{}", (number * 7) % 9), "0 1 * * *") }).await;
+        world
+            .create(everbell_core::with!(Definition { id, ..job(&format!("job-{}", (number * 7) % 9), "0 1 * * *") }))
+            .await;
     }
     for sort in [JobSort::CreatedAt, JobSort::NextRunAt] {
         let filter = JobFilter { sort, ..JobFilter::default() };

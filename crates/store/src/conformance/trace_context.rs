@@ -84,7 +84,7 @@ pub async fn every_attempt_continues_the_same_trace(fresh: Fresh) {
 
 pub async fn many_jobs_at_once_have_the_trace_of_their_creator(fresh: Fresh) {
     let world = World::new(&fresh);
-    let without = Definition { trace_context: None, ..traced("job-2", 1) };
+    let without = everbell_core::with!(Definition { trace_context: None, ..traced("job-2", 1) });
     let jobs = [traced("job-1", 1), without, traced("job-3", 3)].map(enqueue::create);
     world.store.create_jobs(&jobs, &audit("job.enqueue_many", "target:log", at("00:30"))).await.unwrap();
     let listed = world.jobs_in_pages(&JobFilter::default(), 10).await;

@@ -135,7 +135,11 @@ pub async fn a_failure_is_not_counted_for_another_job_of_the_same_key(fresh: Fre
     world.plan(at("01:00")).await;
     let claims = world.start(at("01:00")).await;
     world.retire("nightly", at("01:10")).await;
-    let other = Definition { id: job_id("nightly", 2), version: 2, ..job_at("nightly", "0 5 * * *", at("01:20")) };
+    let other = everbell_core::with!(Definition {
+        id: job_id("nightly", 2),
+        version: 2,
+        ..job_at("nightly", "0 5 * * *", at("01:20"))
+    });
     world.create(other).await;
     world.finish(&claims, &failure(), at("01:30")).await;
     assert_eq!(world.get("nightly").await.job.state.consecutive_failures, 0, "the run is of the job that was retired");

@@ -80,7 +80,7 @@ impl ClusterStore for MemoryStore {
             let lease_until = known.and_then(|known| known.lease_until).max(lease_until.map(micros));
             let is_new = known.is_none();
             let started_at = micros(instance.started_at);
-            let seen = Instance { started_at, heartbeat_at: now, draining, ..instance.clone() };
+            let seen = everbell_core::with!(Instance { started_at, heartbeat_at: now, draining, ..instance.clone() });
             state.instances.insert(id, StoredInstance { instance: seen, lease_until, losses });
             let others =
                 || state.instances.iter().filter(|(other, _)| **other != id).map(|(_, other)| other.lease_until);
@@ -251,7 +251,7 @@ impl ClusterStore for MemoryStore {
                 let active = state.jobs.get(&owner.0).is_some_and(|job| job.state.status == JobStatus::Active);
                 let timer = due.rearm(now);
                 let next_run_at = timer.next_run_at.filter(|_| active).map(micros);
-                state.timers.insert(owner.clone(), Timer { next_run_at, ..timer });
+                state.timers.insert(owner.clone(), everbell_core::with!(Timer { next_run_at, ..timer }));
                 rearmed.gaps += state.cut_gaps(&owner, due, now, horizon);
             }
             for active in state.active.values_mut() {

@@ -189,7 +189,7 @@ impl State {
         definition.supersedes = definition.supersedes.filter(|before| self.jobs.contains_key(before));
         let id = definition.id;
         let before = definition.supersedes;
-        self.jobs.insert(id, Job { definition: Arc::new(definition), state: state_to_keep(&new.state) });
+        self.jobs.insert(id, Job::new(Arc::new(definition), state_to_keep(&new.state)));
         if let Some(before) = before {
             self.move_active(&(before, None), id);
         }
@@ -271,7 +271,7 @@ fn happened(run: &Run) -> Timestamp {
 }
 
 fn is_wanted(row: &JobRow, filter: &JobFilter) -> bool {
-    let Job { definition, state } = &row.job;
+    let Job { definition, state, .. } = &row.job;
     let text = filter.text.as_ref().map(|text| text.to_lowercase());
     let contains = |text: &String| {
         [definition.key.as_str(), definition.target.as_str(), &definition.description]
@@ -302,12 +302,12 @@ pub(super) fn is_one_time(definition: &Definition) -> bool {
 }
 
 pub(super) fn timer_to_keep(timer: &Timer) -> Timer {
-    Timer {
+    everbell_core::with!(Timer {
         next_run_at: timer.next_run_at.map(micros),
         last_slot_at: micros(timer.last_slot_at),
         rescheduled_from: timer.rescheduled_from.map(micros),
         ..timer.clone()
-    }
+    })
 }
 
 pub(super) fn state_to_keep(state: &JobState) -> JobState {
@@ -316,12 +316,12 @@ pub(super) fn state_to_keep(state: &JobState) -> JobState {
         until: pause.until.map(micros),
         ..pause.clone()
     });
-    JobState { pause, updated_at: micros(state.updated_at), ..state.clone() }
+    everbell_core::with!(JobState { pause, updated_at: micros(state.updated_at), ..state.clone() })
 }
 
 fn definition_to_keep(definition: &Definition) -> Definition {
     let spec: Result<Spec, Unschedulable> = definition.spec.as_ref().map_err(Clone::clone).map(spec_to_keep);
-    Definition { spec, created_at: micros(definition.created_at), ..definition.clone() }
+    everbell_core::with!(Definition { spec, created_at: micros(definition.created_at), ..definition.clone() })
 }
 
 /// Only bounds can be finer than a microsecond; a bound that cannot be set again was set before, so it stays.

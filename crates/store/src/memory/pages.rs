@@ -60,5 +60,5 @@ fn cut<T, V: Ord>(
     keyed.truncate(limit);
     let last = keyed.last().filter(|_| more);
     let next = last.map(|((at, id), _)| Cursor { value: value(at), id: *id });
-    Page { items: keyed.into_iter().map(|(_, row)| row).collect(), next, unreadable: Vec::new() }
+    Page::new(keyed.into_iter().map(|(_, row)| row).collect(), next, Vec::new())
 }

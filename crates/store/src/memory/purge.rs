@@ -111,7 +111,8 @@ impl State {
         self.timer_errors.retain(|(id, _), _| !gone.contains(id));
         for job in self.jobs.values_mut() {
             if job.definition.supersedes.is_some_and(|id| gone.contains(&id)) {
-                job.definition = Arc::new(Definition { supersedes: None, ..(*job.definition).clone() });
+                job.definition =
+                    Arc::new(everbell_core::with!(Definition { supersedes: None, ..(*job.definition).clone() }));
             }
         }
     }

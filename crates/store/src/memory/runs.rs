@@ -233,7 +233,7 @@ impl RunStore for MemoryStore {
             })?;
             let row = |stored: &StoredGap| (stored.owner.0, stored.owner.1.clone(), stored.gap.clone());
             let items = page.items.into_iter().map(|(_, stored)| row(stored)).collect();
-            Ok(Page { items, next: page.next, unreadable: page.unreadable })
+            Ok(Page::new(items, page.next, page.unreadable))
         })
     }
 

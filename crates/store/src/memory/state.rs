@@ -196,15 +196,15 @@ impl State {
             }
         }
         if let Some(timer) = self.timers.get_mut(owner) {
-            *timer = Timer {
-                job_id: owner.0,
+            // The mark never goes back, whatever a plan says.
+            let last_slot_at = timer.last_slot_at.max(micros(plan.timer.last_slot_at));
+            *timer = everbell_core::with!(Timer {
                 org: owner.1.clone(),
                 next_run_at: plan.timer.next_run_at.map(micros),
-                // The mark never goes back, whatever a plan says.
-                last_slot_at: timer.last_slot_at.max(micros(plan.timer.last_slot_at)),
                 rescheduled_from: plan.timer.rescheduled_from.map(micros),
                 last_local_date: plan.timer.last_local_date,
-            };
+                ..Timer::new(owner.0, last_slot_at)
+            });
         }
         if let Some(reason) = &plan.org_error {
             self.timer_errors.insert(owner.clone(), reason.clone());
@@ -307,7 +307,11 @@ impl State {
 }
 
 fn gap_to_keep(gap: &Gap) -> Gap {
-    Gap { first_slot_at: micros(gap.first_slot_at), last_slot_at: micros(gap.last_slot_at), ..gap.clone() }
+    everbell_core::with!(Gap {
+        first_slot_at: micros(gap.first_slot_at),
+        last_slot_at: micros(gap.last_slot_at),
+        ..gap.clone()
+    })
 }
 
 impl Active {

@@ -76,7 +76,7 @@ impl PostgresStore {
         let Wanted { job, org, expected_revision, is_audited } = wanted;
         let id = jobs::find(&mut *tx, job).await?;
         let view = self.lock(&mut *tx, id, org).await?;
-        let Job { definition, state } = &view.job;
+        let Job { definition, state, .. } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
         let JobChange { state, plan, successor, org_task, pending, backfill } = decide(&view)?;
         let mut batch = PlanBatch::default();
@@ -114,7 +114,7 @@ impl PostgresStore {
         let query = sqlx::query_as(include_str!("sql/lock_job.sql")).bind(id);
         let row: Option<JobColumns> = on("locking a job", query.fetch_optional_on(&mut *conn)).await?;
         let row = row.ok_or_else(|| StoreError::not_found("job", id))?;
-        let Job { definition, state } = row.read(&self.known)?;
+        let Job { definition, state, .. } = row.read(&self.known)?;
         let timer = match timer {
             Some(timer) => timer.read()?,
             None => blank_timer(definition.id, org, definition.created_at),
@@ -132,7 +132,7 @@ impl PostgresStore {
         let active = active.remove(&owner).unwrap_or_default();
         let key = definition.policies.depends_on.as_ref().map(|on| on.job_key.to_string());
         let upstream = upstream_of(conn, key.into_iter().collect()).await?.into_values().next();
-        Ok(JobView { job: Job { definition, state }, timer, org: facts, active, upstream_succeeded_at: upstream })
+        Ok(JobView { job: Job::new(definition, state), timer, org: facts, active, upstream_succeeded_at: upstream })
     }
 
     /// These runs, in this order.

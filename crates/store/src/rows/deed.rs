@@ -61,7 +61,7 @@ fn read_deed(key: &str, text: &str) -> StoreResult<Deed> {
     let id = |text: &str| Uuid::parse_str(text).map_err(|why| corrupt("requests", key, why));
     let gap = |GapText(first, last, slots, reason, actor): GapText| {
         let reason = word(GapReason::ALL, GapReason::as_str, &reason).map_err(|why| corrupt("requests", key, why))?;
-        Ok(Gap { first_slot_at: Micros(first).into(), last_slot_at: Micros(last).into(), slots, reason, actor })
+        Ok(everbell_core::with!(Gap { actor, ..Gap::new(Micros(first).into(), Micros(last).into(), slots, reason) }))
     };
     let purged = |PurgedText(name, versions, runs, gaps): PurgedText| -> StoreResult<(JobKey, PurgedJob)> {
         let name = JobKey::new(&name).map_err(|why| corrupt("requests", key, why))?;

@@ -103,7 +103,7 @@ impl LoadedJobs {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use everbell_core::{JobKey, Json, Policies, Scope, Source, Spec, Target, Zone};
+    use everbell_core::{JobKey, Spec, Target, Zone};
     use jiff::Timestamp;
 
     use super::*;
@@ -112,23 +112,16 @@ pub(crate) mod tests {
     pub(crate) fn definition(number: usize) -> Definition {
         let mut tail = [0; 10];
         tail[..8].copy_from_slice(&number.to_be_bytes());
-        Definition {
-            id: JobId::new(Timestamp::UNIX_EPOCH, tail),
-            key: JobKey::new("job").unwrap(),
-            version: 1,
-            target: Target::new("log").unwrap(),
-            payload: Json::empty(),
-            spec: Ok(Spec::recurring("0 * * * *".parse().unwrap(), Zone::utc(), Timestamp::UNIX_EPOCH)),
-            policies: Policies::default(),
-            scope: Scope::Global,
-            description: String::new(),
-            labels: std::collections::BTreeMap::new(),
-            source: Source::Api,
-            supersedes: None,
+        everbell_core::with!(Definition {
             created_by: "ana".to_owned(),
-            created_at: Timestamp::UNIX_EPOCH,
-            trace_context: None,
-        }
+            ..Definition::new(
+                JobId::new(Timestamp::UNIX_EPOCH, tail),
+                JobKey::new("job").unwrap(),
+                Target::new("log").unwrap(),
+                Ok(Spec::recurring("0 * * * *".parse().unwrap(), Zone::utc(), Timestamp::UNIX_EPOCH)),
+                Timestamp::UNIX_EPOCH
+            )
+        })
     }
 
     #[test]
@@ -139,7 +132,7 @@ pub(crate) mod tests {
         let learned = known.look_up([first.id, definition(1).id, definition(1).id].into_iter());
         assert_eq!(learned.missing(), [definition(1).id.as_uuid()]);
         for number in 1..=MAX_DEFINITIONS {
-            known.keep(Definition { id: definition(number).id, ..first.clone() });
+            known.keep(everbell_core::with!(Definition { id: definition(number).id, ..first.clone() }));
         }
         assert_eq!(known.get(first.id), None, "forgotten");
         assert_eq!(learned.get(first.id).as_deref(), Some(&first));

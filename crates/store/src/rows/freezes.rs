@@ -58,17 +58,19 @@ impl FreezeColumns {
         let id = self.id;
         let scope: ScopeText = serde_json::from_str(&self.scope).map_err(|why| corrupt("freezes", id, why))?;
         let except = scope.except.iter().map(|key| JobKey::new(key)).collect::<Result<Vec<_>, Invalid>>();
-        Ok(Freeze {
-            id,
-            starts_at: self.starts_at.into(),
-            ends_at: self.ends_at.into(),
-            reason: self.reason,
+        Ok(everbell_core::with!(Freeze {
             label: scope.label,
             except: except.map_err(|why| corrupt("freezes", id, why))?,
-            created_by: self.created_by,
-            created_at: self.created_at.into(),
             ended: self.ended_at.map(Into::into).zip(self.ended_by),
-        })
+            ..Freeze::new(
+                id,
+                self.starts_at.into(),
+                self.ends_at.into(),
+                self.reason,
+                self.created_by,
+                self.created_at.into()
+            )
+        }))
     }
 }
 

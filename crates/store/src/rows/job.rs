@@ -100,7 +100,7 @@ impl JobColumns {
             None => known.keep(self.definition().map_err(|why| corrupt("jobs", id, why))?),
         };
         let state = self.state().map_err(|why| corrupt("jobs", id, why))?;
-        Ok(Job { definition, state })
+        Ok(Job::new(definition, state))
     }
 
     fn definition(&self) -> Result<Definition, Invalid> {
@@ -108,13 +108,9 @@ impl JobColumns {
             serde_json::from_str(&self.labels).map_err(|error| Invalid::new("labels", error.to_string()))?;
         let policies = policies::read(&self.policies)?;
         let spec = self.spec().map(|spec| spec.with_calendars(&policies.calendars));
-        Ok(Definition {
-            id: JobId::from_uuid(self.id),
-            key: JobKey::new(&self.job_key)?,
+        Ok(everbell_core::with!(Definition {
             version: u32::try_from(self.version).unwrap_or(0),
-            target: Target::new(&self.target)?,
             payload: Json::parse("payload", &self.payload)?,
-            spec: spec.map_err(|reason| self.unschedulable(reason)),
             policies,
             scope: word(Scope::ALL, Scope::as_str, &self.scope)?,
             description: self.description.clone(),
@@ -122,9 +118,15 @@ impl JobColumns {
             source: word(Source::ALL, Source::as_str, &self.source)?,
             supersedes: self.supersedes_job_id.map(JobId::from_uuid),
             created_by: self.created_by.clone(),
-            created_at: self.created_at.into(),
             trace_context: trace_context(self.trace_context.as_deref()),
-        })
+            ..Definition::new(
+                JobId::from_uuid(self.id),
+                JobKey::new(&self.job_key)?,
+                Target::new(&self.target)?,
+                spec.map_err(|reason| self.unschedulable(reason)),
+                self.created_at.into()
+            )
+        }))
     }
 
     /// The schedule, or why it cannot be read any more. Never another one in its place.
@@ -173,16 +175,15 @@ impl JobColumns {
             }
             _ => None,
         };
-        Ok(JobState {
+        Ok(everbell_core::with!(JobState {
             status: word(JobStatus::ALL, JobStatus::as_str, &self.status)?,
             error: self.error,
             pause,
             revision: super::count(self.revision),
             consecutive_failures: u32::try_from(self.consecutive_failures).unwrap_or(0),
             declaration: self.declaration.as_deref().map(declarations::read).transpose()?,
-            updated_by: self.updated_by,
-            updated_at: self.updated_at.into(),
-        })
+            ..JobState::new(&self.updated_by, self.updated_at.into())
+        }))
     }
 }
 

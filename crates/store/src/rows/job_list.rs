@@ -21,7 +21,7 @@ pub(crate) fn page(
         row.read(known, run)
     };
     let (items, unreadable) = readable(rows, |row| row.job.id, read);
-    Page { items, next, unreadable }
+    Page::new(items, next, unreadable)
 }
 
 /// Behind this row.

@@ -72,14 +72,7 @@ pub(crate) fn org_text(org: Option<&OrgId>) -> &str {
 
 /// A timer that is not there, as far as a decision cares: of a job that has one for each org, or of an org that has none.
 pub(crate) fn blank_timer(job: JobId, org: Option<&OrgId>, since: Timestamp) -> Timer {
-    Timer {
-        job_id: job,
-        org: org.cloned(),
-        next_run_at: None,
-        last_slot_at: since,
-        rescheduled_from: None,
-        last_local_date: None,
-    }
+    everbell_core::with!(Timer { org: org.cloned(), ..Timer::new(job, since) })
 }
 
 /// A JSON column that may be empty.

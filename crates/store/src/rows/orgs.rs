@@ -116,16 +116,13 @@ impl OrgSettingsColumns {
 impl OrgColumns {
     pub(crate) fn read(self) -> StoreResult<Org> {
         let bad = |why| corrupt("orgs", &self.id, why);
-        Ok(Org {
-            id: OrgId::new(&self.id).map_err(bad)?,
+        Ok(everbell_core::with!(Org {
             settings: Json::parse("settings", &self.settings).map_err(bad)?,
             name: self.name,
-            place: self.place.read(),
             revision: count(self.revision),
-            created_at: self.created_at.into(),
-            updated_by: self.updated_by,
             updated_at: self.updated_at.into(),
-        })
+            ..Org::new(OrgId::new(&self.id).map_err(bad)?, self.place.read(), self.updated_by, self.created_at.into())
+        }))
     }
 }
 

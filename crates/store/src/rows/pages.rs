@@ -50,5 +50,5 @@ pub(crate) fn page_of<R, T, I: ToString>(
 ) -> Page<T> {
     let next = cut(&mut rows, limit, cursor);
     let (items, unreadable) = readable(rows, id, read);
-    Page { items, next, unreadable }
+    Page::new(items, next, unreadable)
 }

@@ -24,14 +24,13 @@ impl TimerColumns {
     pub(crate) fn read(self) -> StoreResult<Timer> {
         let id = self.job_id;
         let date = self.last_local_date.map(|text| text.parse()).transpose();
-        Ok(Timer {
-            job_id: JobId::from_uuid(id),
+        Ok(everbell_core::with!(Timer {
             org: org(&self.org_id).map_err(|why| corrupt("timers", id, why))?,
             next_run_at: self.next_run_at.map(Into::into),
-            last_slot_at: self.last_slot_at.into(),
             rescheduled_from: self.rescheduled_from.map(Into::into),
             last_local_date: date.map_err(|why| corrupt("timers", id, why))?,
-        })
+            ..Timer::new(JobId::from_uuid(id), self.last_slot_at.into())
+        }))
     }
 }
 
@@ -54,13 +53,15 @@ impl GapColumns {
     pub(crate) fn read(self) -> StoreResult<(JobId, Option<OrgId>, Gap)> {
         let id = self.id;
         let read = || -> Result<_, Invalid> {
-            let gap = Gap {
-                first_slot_at: self.first_slot_at.into(),
-                last_slot_at: self.last_slot_at.into(),
-                slots: count(self.slots),
-                reason: word(GapReason::ALL, GapReason::as_str, &self.reason)?,
+            let gap = everbell_core::with!(Gap {
                 actor: self.actor,
-            };
+                ..Gap::new(
+                    self.first_slot_at.into(),
+                    self.last_slot_at.into(),
+                    count(self.slots),
+                    word(GapReason::ALL, GapReason::as_str, &self.reason)?
+                )
+            });
             Ok((JobId::from_uuid(self.job_id), org(&self.org_id)?, gap))
         };
         read().map_err(|why| corrupt("gaps", id, why))
@@ -184,19 +185,21 @@ impl InstanceColumns {
             serde_json::from_str(text).map_err(|error| Invalid::new("list", error.to_string()))
         };
         let targets = list(&self.targets).and_then(|names| names.iter().map(|name| Target::new(name)).collect());
-        Ok(Instance {
-            id: InstanceId::from_uuid(id),
-            host: self.host,
-            pid: u32::try_from(self.pid).unwrap_or(0),
-            version: self.version,
+        Ok(everbell_core::with!(Instance {
             roles: list(&self.roles).map_err(|why| corrupt("instances", id, why))?,
             targets: targets.map_err(|why| corrupt("instances", id, why))?,
-            started_at: self.started_at.into(),
             heartbeat_at: self.heartbeat_at.into(),
             draining: self.draining,
             clock_skew_ms: self.clock_skew_ms,
             process: self.process,
-        })
+            ..Instance::new(
+                InstanceId::from_uuid(id),
+                self.host,
+                u32::try_from(self.pid).unwrap_or(0),
+                self.version,
+                self.started_at.into()
+            )
+        }))
     }
 }
 

@@ -51,7 +51,7 @@ impl SqliteStore {
         let (Deciding::Audited(audit) | Deciding::Step(audit)) = how;
         let id = jobs::find(tx, job).await?;
         let view = self.view(tx, id, org).await?;
-        let Job { definition, state } = &view.job;
+        let Job { definition, state, .. } = &view.job;
         StoreError::expect_revision("job", &definition.key, expected_revision, Some(state.revision))?;
         let JobChange { state, plan, successor, org_task, pending, backfill } = decide(&view)?;
         let mut batch = PlanBatch::default();
@@ -97,7 +97,7 @@ impl SqliteStore {
     /// Returns the current state of the job. There is no other writer, so it stays like this until the commit.
     async fn view(&self, tx: &mut Tx<'_>, id: Uuid, org: Option<&OrgId>) -> StoreResult<JobView> {
         let row: Option<JobColumns> = tx.first(sqlx::query(include_str!("sql/lock_job.sql")).bind(id)).await?;
-        let Job { definition, state } = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
+        let Job { definition, state, .. } = row.ok_or_else(|| StoreError::not_found("job", id))?.read(&self.known)?;
         let owner = (id, org_text(org).to_owned());
         let query = sqlx::query(include_str!("sql/lock_timer.sql")).bind(id).bind(owner.1.clone());
         let timer: Option<TimerColumns> = tx.first(query).await?;
@@ -117,7 +117,7 @@ impl SqliteStore {
         let active = active.remove(&owner).unwrap_or_default();
         let on = definition.policies.depends_on.as_ref().map(|on| on.job_key.to_string());
         let upstream_succeeded_at = upstream_of(tx, on.into_iter().collect()).await?.into_values().next();
-        Ok(JobView { job: Job { definition, state }, timer, org: facts, active, upstream_succeeded_at })
+        Ok(JobView { job: Job::new(definition, state), timer, org: facts, active, upstream_succeeded_at })
     }
 }
 

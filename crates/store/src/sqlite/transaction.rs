@@ -213,19 +213,13 @@ mod tests {
         }
         let failure = store.status().await.unwrap().write_failure;
         assert!(failure.is_some_and(|failure| failure.contains("disk is full")));
-        let heartbeat = everbell_core::store::Instance {
-            id: everbell_core::InstanceId::new(Timestamp::UNIX_EPOCH, [1; 10]),
-            host: "here".to_owned(),
-            pid: 1,
-            version: String::new(),
-            roles: Vec::new(),
-            targets: Vec::new(),
-            started_at: Timestamp::UNIX_EPOCH,
-            heartbeat_at: Timestamp::UNIX_EPOCH,
-            draining: false,
-            clock_skew_ms: 0,
-            process: None,
-        };
+        let heartbeat = everbell_core::store::Instance::new(
+            everbell_core::InstanceId::new(Timestamp::UNIX_EPOCH, [1; 10]),
+            "here".to_owned(),
+            1,
+            String::new(),
+            Timestamp::UNIX_EPOCH,
+        );
         store.heartbeat(&heartbeat, None, false).await.unwrap();
         assert_eq!(store.status().await.unwrap().write_failure, None);
         let request = everbell_core::store::RequestKey { key: "small".to_owned(), fingerprint: [0; 32] };

@@ -127,19 +127,16 @@ async fn an_entry_of_the_audit_trail_among_others(database: Broken) {
 async fn an_instance_among_instances(database: Broken) {
     let store = database.open().await;
     for (number, host) in [(1, "bad"), (2, "good")] {
-        let instance = Instance {
-            id: InstanceId::new(at("00:00:00"), [number; 10]),
-            host: host.to_owned(),
-            pid: 1,
-            version: "0.1.0".to_owned(),
-            roles: Vec::new(),
+        let instance = everbell_core::with!(Instance {
             targets: vec![target()],
-            started_at: at("00:00:00"),
-            heartbeat_at: at("00:00:00"),
-            draining: false,
-            clock_skew_ms: 0,
-            process: None,
-        };
+            ..Instance::new(
+                InstanceId::new(at("00:00:00"), [number; 10]),
+                host.to_owned(),
+                1,
+                "0.1.0".to_owned(),
+                at("00:00:00")
+            )
+        });
         store.heartbeat(&instance, None, false).await.unwrap();
     }
     database.run("update everbell.instances set roles = '{' where host = 'bad'").await;

@@ -18,7 +18,8 @@ on_both!(
 );
 
 pub(super) async fn per_org(store: &dyn Store, key: &str) -> JobId {
-    let definition = Definition { scope: Scope::PerOrg, ..(*job(key, "0 * * * *").definition).clone() };
+    let definition =
+        everbell_core::with!(Definition { scope: Scope::PerOrg, ..(*job(key, "0 * * * *").definition).clone() });
     let number = definition.id.as_uuid().as_u128();
     store.create_job(&change::create(definition), &audit(number)).await.unwrap().job.definition.id
 }

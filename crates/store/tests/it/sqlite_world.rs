@@ -1,16 +1,12 @@
 //! Jobs, and a little engine for tests of SQLite alone.
 
-use std::collections::BTreeMap;
-
 use everbell_core::change::{self, NewJob};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Outcome, Settling, Transition, settle};
 use everbell_core::store::{
     AuditEntry, Claim, Due, PlanDue, Planned, Recorded, StartRuns, Store, StoreResult, TargetRoom,
 };
-use everbell_core::{
-    Definition, InstanceId, JobId, JobKey, Json, Policies, RunStatus, Scope, Source, Spec, Target, Zone,
-};
+use everbell_core::{Definition, InstanceId, JobId, JobKey, RunStatus, Spec, Target, Zone};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
@@ -30,23 +26,16 @@ pub(super) fn job(key: &str, expression: &str) -> NewJob {
     let end = key.len().min(10);
     tail[..end].copy_from_slice(&key.as_bytes()[key.len() - end..]);
     let created_at = at("00:00:00");
-    change::create(Definition {
-        id: JobId::new(created_at, tail),
-        key: JobKey::new(key).unwrap(),
-        version: 1,
-        target: target(),
-        payload: Json::empty(),
-        spec: Ok(Spec::recurring(expression.parse().unwrap(), Zone::get("UTC").unwrap(), created_at)),
-        policies: Policies::default(),
-        scope: Scope::Global,
-        description: String::new(),
-        labels: BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
+    change::create(everbell_core::with!(Definition {
         created_by: "ana".to_owned(),
-        created_at,
-        trace_context: None,
-    })
+        ..Definition::new(
+            JobId::new(created_at, tail),
+            JobKey::new(key).unwrap(),
+            target(),
+            Ok(Spec::recurring(expression.parse().unwrap(), Zone::get("UTC").unwrap(), created_at)),
+            created_at
+        )
+    }))
 }
 
 pub(super) fn audit(number: u128) -> AuditEntry {

@@ -316,6 +316,7 @@ fn trigger(run: &RunRecord) -> String {
         Trigger::Backfill(_) => "backfill".to_owned(),
         Trigger::AdHoc(actor) => format!("trial, {actor}"),
         Trigger::After(_) => "another run ended".to_owned(),
+        other => other.to_string(),
     }
 }
 

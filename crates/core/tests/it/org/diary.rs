@@ -65,12 +65,13 @@ impl Diary {
         zone: &str,
         now: Timestamp,
     ) -> Diary {
-        let definition = Definition { scope: Scope::PerOrg, ..given::job(schedule, policies, job_made) };
+        let definition =
+            everbell_core::with!(Definition { scope: Scope::PerOrg, ..given::job(schedule, policies, job_made) });
         let org = OrgWrite { timezone: Some(zone.to_owned()), ..OrgWrite::new(acme()) };
         let Ok(Written::New(org, true)) = org::written(None, &org, "test", now) else { panic!("{zone} is no zone") };
         let new = change::create(definition);
         assert_eq!(new.timer, None, "timers are made by an org update");
-        let job = Job { definition: new.definition, state: new.state };
+        let job = Job::new(new.definition, new.state);
         let mut diary = Diary {
             job,
             org: *org,
@@ -208,7 +209,7 @@ impl Diary {
     }
 
     fn change(&mut self, decide: impl Fn(&JobView) -> Result<change::JobChange, everbell_core::Invalid>) {
-        let timer = Timer { org: None, ..self.view_timer() };
+        let timer = everbell_core::with!(Timer { org: None, ..self.view_timer() });
         let view = JobView { job: self.job.clone(), timer, org: None, active: Vec::new(), upstream_succeeded_at: None };
         let change = decide(&view).unwrap();
         self.set_state(change.state);
@@ -218,14 +219,7 @@ impl Diary {
     }
 
     fn view_timer(&self) -> Timer {
-        Timer {
-            job_id: self.job.definition.id,
-            org: None,
-            next_run_at: None,
-            last_slot_at: self.job.definition.created_at,
-            rescheduled_from: None,
-            last_local_date: None,
-        }
+        Timer::new(self.job.definition.id, self.job.definition.created_at)
     }
 
     fn set_state(&mut self, state: JobState) {

@@ -134,10 +134,10 @@ async fn a_heartbeat_after_one_that_failed_compares() {
 #[tokio::test]
 async fn beside_an_instance_of_an_older_release_every_heartbeat_extends_the_leases_of_runs() {
     let (mut lab, counting) = counted().await;
-    let old = everbell_core::store::Instance {
+    let old = everbell_core::with!(everbell_core::store::Instance {
         id: everbell_core::InstanceId::new(at("00:30"), [7; 10]),
         ..lab.engine.shared.instance(at("01:00"))
-    };
+    });
     lab.store.heartbeat(&old, None, false).await.unwrap();
     for beat in 1..=3 {
         assert_eq!(calls_of_a_beat(&mut lab, &counting, 5 * beat).await, 2, "beat {beat}");

@@ -39,23 +39,16 @@ pub(super) fn job(key: &str, schedule: &str, target: &str) -> Definition {
         Some(time) => Spec::once(at(time), zone).unwrap(),
         None => Spec::recurring(expression.parse().unwrap(), zone, at("00:00")),
     };
-    Definition {
-        id: JobId::new(at("00:00"), tail(key)),
-        key: JobKey::new(key).unwrap(),
-        version: 1,
-        target: Target::new(target).unwrap(),
-        payload: Json::empty(),
-        spec: Ok(spec),
-        policies: Policies::default(),
-        scope: Scope::Global,
-        description: String::new(),
-        labels: BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
+    everbell_core::with!(Definition {
         created_by: "ana".to_owned(),
-        created_at: at("00:00"),
-        trace_context: None,
-    }
+        ..Definition::new(
+            JobId::new(at("00:00"), tail(key)),
+            JobKey::new(key).unwrap(),
+            Target::new(target).unwrap(),
+            Ok(spec),
+            at("00:00")
+        )
+    })
 }
 
 /// Ten bytes that a name decides.
@@ -71,7 +64,7 @@ pub(super) fn tail(name: &str) -> [u8; 10] {
 pub(super) fn with(definition: Definition, change: impl FnOnce(&mut PolicyValues)) -> Definition {
     let mut values = (*definition.policies).clone();
     change(&mut values);
-    Definition { policies: Policies::new(values).unwrap(), ..definition }
+    everbell_core::with!(Definition { policies: Policies::new(values).unwrap(), ..definition })
 }
 
 /// An action from a closure.

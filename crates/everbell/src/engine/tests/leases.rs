@@ -213,9 +213,11 @@ async fn dead_instances_are_forgotten() {
 async fn runs_of_a_killed_process_of_this_machine_do_not_wait_for_their_lease() {
     let lab = waiting().await;
     let mut other = lab.engine_beside();
-    let dead = |process: String| everbell_core::store::Instance {
-        process: Some(process),
-        ..lab.engine.shared.instance(at("01:00"))
+    let dead = |process: String| {
+        everbell_core::with!(everbell_core::store::Instance {
+            process: Some(process),
+            ..lab.engine.shared.instance(at("01:00"))
+        })
     };
     let own = lab.engine.shared.instance(at("01:00")).process.unwrap();
     let started: u64 = own.rsplit_once(' ').unwrap().1.parse().unwrap();

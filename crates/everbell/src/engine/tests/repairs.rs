@@ -58,7 +58,7 @@ async fn many_jobs_are_looked_through_in_pages() {
     for number in 0..450_u16 {
         let key = format!("job-{number:03}");
         let id = JobId::new(at("00:00"), [0, 0, 0, 0, 0, 0, 0, 0, (number >> 8) as u8, number as u8]);
-        lab.create(Definition { id, ..job(&key, "0 * * * *", "log") }).await;
+        lab.create(everbell_core::with!(Definition { id, ..job(&key, "0 * * * *", "log") })).await;
         lab.change(&key, |view| Ok(damaged(view))).await.unwrap();
     }
     lab.set("00:30");

@@ -146,7 +146,11 @@ impl Generator {
         let mut definition = job_at(&key, &schedule, self.now);
         if again {
             let version = 1 + self.dice.below(3) as u32;
-            definition = Definition { id: job_id(&format!("{key}-{}", self.number()), version), version, ..definition };
+            definition = everbell_core::with!(Definition {
+                id: job_id(&format!("{key}-{}", self.number()), version),
+                version,
+                ..definition
+            });
         }
         if self.dice.one_in(3) {
             definition = to(definition, MAIL);

@@ -154,14 +154,7 @@ impl Subject {
     /// Returns the timer, or one that never fires if the job has a timer for each org.
     pub(crate) fn timer(&self) -> Timer {
         let definition = self.definition();
-        self.row.timer.clone().unwrap_or(Timer {
-            job_id: definition.id,
-            org: None,
-            next_run_at: None,
-            last_slot_at: definition.created_at,
-            rescheduled_from: None,
-            last_local_date: None,
-        })
+        self.row.timer.clone().unwrap_or(Timer::new(definition.id, definition.created_at))
     }
 
     /// Returns the next scheduled run.

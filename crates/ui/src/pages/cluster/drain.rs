@@ -97,19 +97,18 @@ mod tests {
     use super::*;
 
     fn instance(number: u128, targets: &[&str], heard: i64, draining: bool) -> Instance {
-        Instance {
-            id: InstanceId::from_uuid(Uuid::from_u128(number)),
-            host: "h".to_owned(),
-            pid: 1,
-            version: "1".to_owned(),
-            roles: Vec::new(),
+        everbell_core::with!(Instance {
             targets: targets.iter().map(|target| Target::new(target).unwrap()).collect(),
-            started_at: Timestamp::UNIX_EPOCH,
             heartbeat_at: Timestamp::from_second(heard).unwrap(),
             draining,
-            clock_skew_ms: 0,
-            process: None,
-        }
+            ..Instance::new(
+                InstanceId::from_uuid(Uuid::from_u128(number)),
+                "h".to_owned(),
+                1,
+                "1".to_owned(),
+                Timestamp::UNIX_EPOCH
+            )
+        })
     }
 
     #[test]

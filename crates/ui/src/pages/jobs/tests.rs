@@ -1,7 +1,5 @@
-use std::collections::BTreeMap;
-
 use everbell::core::change;
-use everbell_core::{Job, JobId, JobKey, JobState, Json, Policies, Source, Target, Unschedulable};
+use everbell_core::{Job, JobId, JobKey, JobState, Target, Unschedulable};
 
 use super::*;
 use crate::clock::Face;
@@ -9,31 +7,24 @@ use crate::clock::Face;
 /// A job whose zone is gone, as it is noticed when it is due.
 fn broken(error: Option<&str>) -> JobRow {
     let created_at: Timestamp = "2026-11-15T00:00:00Z".parse().unwrap();
-    let definition = Definition {
-        id: JobId::new(created_at, [1; 10]),
-        key: JobKey::new("moved").unwrap(),
-        version: 1,
-        target: Target::new("log").unwrap(),
-        payload: Json::parse("payload", "{}").unwrap(),
-        spec: Err(Unschedulable {
-            expression: Some("0 8 * * *".to_owned()),
-            timezone: "Mars/Base".to_owned(),
-            reason: "unknown time zone".to_owned(),
-            ..Unschedulable::default()
-        }),
-        policies: Policies::default(),
-        scope: Scope::Global,
-        description: String::new(),
-        labels: BTreeMap::new(),
-        source: Source::Api,
-        supersedes: None,
+    let definition = everbell_core::with!(Definition {
         created_by: "ana".to_owned(),
-        created_at,
-        trace_context: None,
-    };
+        ..Definition::new(
+            JobId::new(created_at, [1; 10]),
+            JobKey::new("moved").unwrap(),
+            Target::new("log").unwrap(),
+            Err(Unschedulable {
+                expression: Some("0 8 * * *".to_owned()),
+                timezone: "Mars/Base".to_owned(),
+                reason: "unknown time zone".to_owned(),
+                ..Unschedulable::default()
+            }),
+            created_at
+        )
+    });
     let new = change::create(definition);
-    let state = JobState { error: error.map(str::to_owned), ..new.state };
-    JobRow::new(Job { definition: new.definition, state })
+    let state = everbell_core::with!(JobState { error: error.map(str::to_owned), ..new.state });
+    JobRow::new(Job::new(new.definition, state))
 }
 
 #[test]

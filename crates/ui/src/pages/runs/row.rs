@@ -250,9 +250,9 @@ pub(crate) const fn trigger_label(trigger: TriggerType) -> &'static str {
 fn triggered_by(run: &RunRecord) -> Option<String> {
     match &run.trigger {
         Trigger::Schedule(_) if run.catch_up => Some("caught up".to_owned()),
-        Trigger::Schedule(_) | Trigger::After(_) => None,
         Trigger::Manual(actor) | Trigger::AdHoc(actor) => Some(actor.clone()),
         Trigger::Backfill(_) => Some("backfill".to_owned()),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use everbell::core::change;
 use everbell_core::cron::Expression;
-use everbell_core::{Definition, Job, JobKey, Json, OrgId, Policies, PolicyValues, Scope, Source, Spec, Target, Zone};
+use everbell_core::{Definition, Job, JobKey, Json, OrgId, Policies, PolicyValues, Scope, Spec, Target, Zone};
 use jiff::SignedDuration;
 use uuid::Uuid;
 
@@ -18,25 +18,21 @@ fn now() -> Timestamp {
 
 fn job(number: u8, cron: &str, policies: Policies) -> JobRow {
     let created_at = at("2026-11-01T00:00:00Z");
-    let definition = Definition {
-        id: JobId::new(created_at, [number; 10]),
-        key: JobKey::new(&format!("job-{number}")).unwrap(),
-        version: 1,
-        target: Target::new("log").unwrap(),
+    let definition = everbell_core::with!(Definition {
         payload: Json::parse("payload", "{}").unwrap(),
-        spec: Ok(Spec::recurring(cron.parse::<Expression>().unwrap(), Zone::utc(), created_at)),
         policies,
-        scope: Scope::Global,
-        description: String::new(),
         labels: BTreeMap::from([("env".to_owned(), "prod".to_owned())]),
-        source: Source::Api,
-        supersedes: None,
         created_by: "ana".to_owned(),
-        created_at,
-        trace_context: None,
-    };
+        ..Definition::new(
+            JobId::new(created_at, [number; 10]),
+            JobKey::new(&format!("job-{number}")).unwrap(),
+            Target::new("log").unwrap(),
+            Ok(Spec::recurring(cron.parse::<Expression>().unwrap(), Zone::utc(), created_at)),
+            created_at
+        )
+    });
     let new = change::create(definition);
-    JobRow::new(Job { definition: new.definition, state: new.state })
+    JobRow::new(Job::new(new.definition, new.state))
 }
 
 fn plain(number: u8, cron: &str) -> JobRow {
@@ -44,17 +40,10 @@ fn plain(number: u8, cron: &str) -> JobRow {
 }
 
 fn freeze(from: &str, until: &str) -> Freeze {
-    Freeze {
-        id: Uuid::nil(),
-        starts_at: at(from),
-        ends_at: at(until),
-        reason: "release weekend".to_owned(),
+    everbell_core::with!(Freeze {
         label: Some(("env".to_owned(), Some("prod".to_owned()))),
-        except: Vec::new(),
-        created_by: "ana".to_owned(),
-        created_at: now(),
-        ended: None,
-    }
+        ..Freeze::new(Uuid::nil(), at(from), at(until), "release weekend".to_owned(), "ana".to_owned(), now())
+    })
 }
 
 /// Twelve hours in pieces of an hour.
@@ -112,7 +101,7 @@ fn jobs_with_jitter_are_no_herd() {
 #[test]
 fn orgs_count_each() {
     let mut each = plain(1, "0 18 * * *");
-    let definition = Definition { scope: Scope::PerOrg, ..(*each.job.definition).clone() };
+    let definition = everbell_core::with!(Definition { scope: Scope::PerOrg, ..(*each.job.definition).clone() });
     each.job.definition = definition.into();
     let at = at("2026-11-15T17:00:00Z");
     let org = |job| OrgFires { job, at, first_org: OrgId::new("acme").unwrap(), orgs: 40 };
