@@ -93,7 +93,8 @@ words!(Scope { Global = "global", PerOrg = "per_org" });
 /// The owner of a definition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// Made through the API, the CLI or the UI.
+    /// Made by a call: of the API, the CLI or the UI, or of a program (`create`, `enqueue`). No declaration owns it, and
+    /// `created_by` says who made it.
     #[default]
     Api,
     /// A `[[job]]` block of the configuration file.

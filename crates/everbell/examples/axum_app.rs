@@ -18,7 +18,6 @@ use everbell::{Everbell, JobFilter, Payload, Run, Schedule, State, StoreError};
 use sqlx::PgPool;
 use sqlx::postgres::PgPoolOptions;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 
 /// The state of the web application.
 #[derive(Clone)]
@@ -134,29 +133,17 @@ async fn main() -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await?;
     println!("listening on http://{}", listener.local_addr()?);
 
-    // One signal for both: no request comes in any more, and no run begins.
-    let (stop, stopping) = watch::channel(false);
-    tokio::spawn(async move {
-        stopped().await;
-        stop.send_replace(true);
-    });
-    let server = axum::serve(listener, app).with_graceful_shutdown(wait(stopping.clone())).into_future();
-    let engine = bell.run_until(wait(stopping));
-    let (server, engine) = tokio::join!(server, engine);
-    server?;
-    engine?;
+    let running = bell.start();
+    // First the server, so that its last requests still find everbell at work.
+    axum::serve(listener, app).with_graceful_shutdown(stopped()).await?;
+    running.shutdown().await?;
     // Last, because everbell needs it until the end.
     pool.close().await;
     println!("stopped");
     Ok(())
 }
 
-async fn wait(mut stopping: watch::Receiver<bool>) {
-    // An error means that nobody is left who could say so: then it is time as well.
-    let _told = stopping.wait_for(|stop| *stop).await;
-}
-
-/// SIGTERM, ctrl-c, or so many seconds as `EVERBELL_EXAMPLE_SECONDS` says.
+/// SIGTERM, ctrl-c, or as many seconds as `EVERBELL_EXAMPLE_SECONDS` says.
 async fn stopped() {
     let seconds = std::env::var("EVERBELL_EXAMPLE_SECONDS").ok().and_then(|text| text.parse().ok());
     tokio::select! {

@@ -67,9 +67,8 @@
 //!   they have that prefix), whatever the application's tables are called.
 //! - **Time** comes from the database: [`clock`].
 //! - **Read on** in the [`guides`].
-//! - [`core`] has the model behind all of it: the cron expressions, the decisions, and the contract with the databases. What
-//!   this crate exports by its own name is its promise; the rest of `core` serves our other crates and may change in any
-//!   release.
+//! - [`types`] has what signatures name and programs rarely write. What this crate documents is its promise; `everbell::core`,
+//!   which is hidden here, serves our other crates and may change in any release.
 //!
 //! # Features
 //!
@@ -120,7 +119,9 @@ mod targets;
 pub mod testing;
 mod trace;
 mod typed;
+pub mod types;
 
+#[doc(hidden)]
 pub use everbell_core as core;
 pub use everbell_core::calendar::CalendarContent;
 pub use jiff::{self, Timestamp, Zoned};
@@ -160,12 +161,15 @@ pub use everbell_store::{copy, upkeep};
 pub use everbell_core::chain::ChainOn;
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
+pub use everbell_core::freeze::Freeze;
 pub use everbell_core::org::{Org, OrgWrite, OverrideWrite};
 pub use everbell_core::store::{
-    Bucket, Canceled, Changed, JobFilter, JobRow, OrgFilter, OrgWritten, PageRequest, PurgedJob, RecentRuns, RunFilter,
-    RunHistogram, RunSummary, StoreError, StoreResult, UnavailableReason,
+    Bucket, Canceled, Changed, Cursor, GapFilter, Instance, JobFilter, JobRow, OrgFilter, OrgWritten, Page,
+    PageRequest, PurgedJob, RecentRuns, RunFilter, RunHistogram, RunSummary, SlotOutcome, StoreError, StoreResult,
+    UnavailableReason,
 };
 pub use everbell_core::{
-    Backoff, CatchUp, EarlierAttempt, FailureCode, Invalid, JobId, JobKey, JobStatus, Json, Made, OnLeaseLoss, OnLost,
-    OrgId, Overlap, Run as RunRecord, RunId, RunStatus, Scope, Source, Target, TraceContext,
+    Backoff, CatchUp, Definition, EarlierAttempt, FailureCode, Gap, GapReason, InstanceId, Invalid, Job, JobId, JobKey,
+    JobState, JobStatus, Json, Made, OnLeaseLoss, OnLost, OrgId, Overlap, Run as RunRecord, RunId, RunStatus, Scope,
+    SkipReason, Source, Target, Timer, TraceContext, Trigger, TriggerType,
 };

@@ -46,6 +46,9 @@ pub trait InTransaction: Send {
     /// Like [`JobStore::create_job`](everbell_core::store::JobStore::create_job).
     async fn create_job(&mut self, job: &NewJob, audit: &AuditEntry) -> StoreResult<JobRow>;
 
+    /// Like [`JobStore::create_jobs`](everbell_core::store::JobStore::create_jobs).
+    async fn create_jobs(&mut self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()>;
+
     /// Like [`JobStore::change_job`](everbell_core::store::JobStore::change_job), or for the timer of an org.
     async fn change_job(
         &mut self,

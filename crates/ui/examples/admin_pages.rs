@@ -18,7 +18,6 @@ use everbell::{Everbell, Run, Schedule};
 use everbell_http::access::Role;
 use everbell_http::{Embedded, User};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 
 async fn report(run: Run) {
     run.log("counted everything");
@@ -55,9 +54,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()
         .await?;
 
-    // One signal for all: open pages, the server and the engine.
-    let (stop, stopping) = watch::channel(false);
-    let embedded = Embedded::new(&bell).environment("example").with_graceful_shutdown(wait(stopping.clone()));
+    // The server waits for open requests, so the event streams of open pages end with the same signal.
+    let embedded = Embedded::new(&bell).environment("example").with_graceful_shutdown(stopped());
     let pages = everbell_ui::router(embedded);
     let app = Router::new()
         .route("/", get(async || "the application\n"))
@@ -69,19 +67,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("pages at http://{}/admin/cron", listener.local_addr()?);
 
     let running = bell.start();
-    tokio::spawn(async move {
-        stopped().await;
-        stop.send_replace(true);
-    });
-    axum::serve(listener, app).with_graceful_shutdown(wait(stopping)).await?;
+    axum::serve(listener, app).with_graceful_shutdown(stopped()).await?;
     running.shutdown().await?;
     println!("stopped");
     Ok(())
-}
-
-async fn wait(mut stopping: watch::Receiver<bool>) {
-    // An error means that the sender is gone: then it is time as well.
-    let _gone = stopping.wait_for(|stop| *stop).await;
 }
 
 /// SIGTERM, ctrl-c, or as many seconds as `EVERBELL_EXAMPLE_SECONDS` says.

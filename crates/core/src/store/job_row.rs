@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::answers::{Changed, JobRow};
 use crate::ids::{JobId, JobKey, Target};
 use crate::job::JobStatus;
+use crate::trace_context::TraceContext;
 
 impl JobRow {
     /// Returns the id of this version.
@@ -35,6 +36,11 @@ impl JobRow {
     /// Returns the target.
     pub fn target(&self) -> &Target {
         &self.job.definition.target
+    }
+
+    /// Returns the trace that the run of a one-time job continues; `None` for recurring jobs.
+    pub fn trace_context(&self) -> Option<&TraceContext> {
+        self.job.definition.trace_context.as_ref()
     }
 
     /// Returns when it fires next; for a per-org job, the earliest fire of any org.

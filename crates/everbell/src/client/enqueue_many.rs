@@ -1,12 +1,14 @@
 //! Many one-time jobs in one transaction: [`Jobs::enqueue_many`].
 
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::time::Duration;
 
 use everbell_core::change::NewJob;
 use everbell_core::enqueue;
 use everbell_core::store::{AuditEntry, JobRef, StoreResult};
 use everbell_core::{Backoff, Invalid, JobId, JobKey, Made, OnLost, Source, Target, TraceContext};
+use everbell_store::AppConnection;
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -58,21 +60,59 @@ common_settings!(EnqueueMany);
 
 impl EnqueueMany {
     async fn commit(self) -> StoreResult<Vec<JobKey>> {
+        let store = Arc::clone(&self.context.parts.store);
+        let (jobs, audit) = self.prepare(&mut Reader::Store(&*store)).await?;
+        if jobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        match store.create_jobs(&jobs, &audit).await {
+            // One transaction: the last one is there if all of them are.
+            Err(error) if is_in_doubt(&error) => match jobs.last() {
+                Some(last) => store.get_job(&JobRef::Id(last.definition.id)).await.map(drop).map_err(|_| error)?,
+                None => return Err(error),
+            },
+            answer => answer?,
+        }
+        Ok(keys(&jobs))
+    }
+
+    /// Enqueues them in a transaction of the application, like [`Enqueue::in_tx`](super::Enqueue::in_tx): all of them exist
+    /// once that commits.
+    ///
+    /// ```
+    /// # use everbell::Everbell;
+    /// # async fn order(pool: sqlx::SqlitePool, bell: Everbell) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut tx = pool.begin_with("begin immediate").await?;
+    /// sqlx::query("insert into campaigns (id) values (7)").execute(&mut *tx).await?;
+    /// bell.jobs().enqueue_many("mail", ["ana", "bo", "cy"]).in_tx(&mut tx).await?;
+    /// tx.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn in_tx<C: AppConnection>(self, connection: &mut C) -> StoreResult<Vec<JobKey>> {
+        let store = Arc::clone(&self.context.parts.store);
+        let what = format!("enqueuing {} jobs", self.payloads.len());
+        let mut inside = connection.enter(&*store, &what).await?;
+        let (jobs, audit) = self.prepare(&mut Reader::Inside(&mut *inside)).await?;
+        if !jobs.is_empty() {
+            inside.create_jobs(&jobs, &audit).await?;
+        }
+        inside.finish().await?;
+        Ok(keys(&jobs))
+    }
+
+    /// Checks all of them, and returns the rows that create them.
+    async fn prepare(self, reader: &mut Reader<'_>) -> StoreResult<(Vec<NewJob>, AuditEntry)> {
         let EnqueueMany { context, settings, at, payloads } = self;
         enqueue::expect_bounded(payloads.len())?;
         let (now, first) = (context.now(), number());
-        let Some(some) = payloads.first().cloned() else { return Ok(Vec::new()) };
         let target = Target::new(settings.target_name().unwrap_or_default())?;
         let settings = settings.with_time(enqueue::slot(at, now));
         let key = |n: usize| enqueue::generated_key(&target, now, first.wrapping_add(n as u64));
         // The first one is checked in full; the others differ from it in key and payload only.
-        context
-            .new_definition(
-                &settings.clone().with_key(key(0)).with_payload_text(some),
-                now,
-                &mut Reader::Store(&*context.parts.store),
-            )
-            .await?;
+        if let Some(some) = payloads.first().cloned() {
+            context.new_definition(&settings.clone().with_key(key(0)).with_payload_text(some), now, reader).await?;
+        }
         let trace_context = context.trace_context();
         let mut jobs: Vec<NewJob> = Vec::with_capacity(payloads.len());
         for (n, payload) in payloads.into_iter().enumerate() {
@@ -86,17 +126,12 @@ impl EnqueueMany {
             jobs.push(enqueue::create(definition.in_trace(trace_context.clone())));
         }
         let audit = context.many_entry(&target, &jobs, now);
-        let store = &context.parts.store;
-        match store.create_jobs(&jobs, &audit).await {
-            // One transaction: the last one is there if all of them are.
-            Err(error) if is_in_doubt(&error) => match jobs.last() {
-                Some(last) => store.get_job(&JobRef::Id(last.definition.id)).await.map(drop).map_err(|_| error)?,
-                None => return Err(error),
-            },
-            answer => answer?,
-        }
-        Ok(jobs.iter().map(|job| job.definition.key.clone()).collect())
+        Ok((jobs, audit))
     }
+}
+
+fn keys(jobs: &[NewJob]) -> Vec<JobKey> {
+    jobs.iter().map(|job| job.definition.key.clone()).collect()
 }
 
 impl IntoFuture for EnqueueMany {

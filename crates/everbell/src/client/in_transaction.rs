@@ -1,5 +1,7 @@
 //! Jobs and runs that are written in a transaction of the application.
 
+use std::borrow::Borrow;
+
 use everbell_core::change::JobView;
 use everbell_core::enqueue::{self, Decision};
 use everbell_core::store::{Changed, Instance, JobFilter, JobRef, JobRow, Store, StoreError, StoreResult};
@@ -35,7 +37,12 @@ impl Jobs {
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn create_in<C: AppConnection>(&self, connection: &mut C, schedule: &Schedule) -> StoreResult<JobRow> {
+    pub async fn create_in<C: AppConnection>(
+        &self,
+        connection: &mut C,
+        schedule: impl Borrow<Schedule>,
+    ) -> StoreResult<JobRow> {
+        let schedule = schedule.borrow();
         let what = format!("creating job `{}`", schedule.key().escape_debug());
         let mut inside = connection.enter(&*self.context.parts.store, &what).await?;
         let (new, audit) = self.prepare_by(schedule, None, &mut Reader::Inside(&mut *inside)).await?;

@@ -1,5 +1,7 @@
 //! [`Jobs`]: everything that is done with jobs.
 
+use std::borrow::Borrow;
+
 use everbell_core::backfill::{BackfillOrder, Rate};
 use everbell_core::chain::ChainLink;
 use everbell_core::change::{self, Edit, NewJob};
@@ -103,14 +105,14 @@ impl Jobs {
     /// moment waits until one does.
     ///
     /// No declaration owns the job: a sync neither edits nor removes it.
-    pub async fn create(&self, schedule: Schedule) -> StoreResult<JobRow> {
-        self.create_in_state(&schedule, None).await
+    pub async fn create(&self, schedule: impl Borrow<Schedule>) -> StoreResult<JobRow> {
+        self.create_in_state(schedule.borrow(), None).await
     }
 
     /// Like [`Jobs::create`], but the job begins paused for this reason, from 3 to 500 characters: no slot fires before
     /// an operator resumes it.
-    pub async fn create_paused(&self, schedule: Schedule, reason: &str) -> StoreResult<JobRow> {
-        self.create_in_state(&schedule, Some(reason)).await
+    pub async fn create_paused(&self, schedule: impl Borrow<Schedule>, reason: &str) -> StoreResult<JobRow> {
+        self.create_in_state(schedule.borrow(), Some(reason)).await
     }
 
     async fn create_in_state(&self, schedule: &Schedule, pause: Option<&str>) -> StoreResult<JobRow> {
@@ -136,8 +138,8 @@ impl Jobs {
     /// A key whose versions are all retired continues with the next version. It reads what is committed, not what the
     /// caller's transaction has written: two jobs of one key that are prepared for the same transaction conflict when the
     /// second one is written.
-    pub async fn prepare(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
-        self.prepare_by(schedule, None, &mut Reader::Store(&*self.context.parts.store)).await
+    pub async fn prepare(&self, schedule: impl Borrow<Schedule>) -> StoreResult<(NewJob, AuditEntry)> {
+        self.prepare_by(schedule.borrow(), None, &mut Reader::Store(&*self.context.parts.store)).await
     }
 
     /// Like `prepare`, by what this reader sees, and paused if there is a reason.

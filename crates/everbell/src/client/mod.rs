@@ -11,6 +11,7 @@ mod calendars;
 mod changes;
 mod counters;
 mod covering;
+mod create_or_replace;
 mod edit;
 mod enqueue;
 mod enqueue_many;

@@ -88,12 +88,14 @@ impl Service<Run> for HandlerService {
 }
 
 impl Builder {
-    /// Puts a layer of tower around every handler of this program. The layer that is added last is the outermost one.
+    /// Puts a layer of tower around every handler of this program, with the feature `tower`. The layer that is added last is
+    /// the outermost one.
     ///
     /// A layer sees a [`Run`] as the request, and works within the span and the timeout of the run. Layers
     /// of tower such as `TimeoutLayer` and `ConcurrencyLimitLayer` work as they are; the latter counts the runs of each
     /// target for itself, `GlobalConcurrencyLimitLayer` those of all targets. An error of a layer fails the attempt,
-    /// which is retried as the job says.
+    /// which is retried as the job says. The layers of tower-http (`TraceLayer`, its `TimeoutLayer`, `RequestIdLayer` and all
+    /// others) do not fit: they take HTTP requests. [`guides::observing`](crate::guides::observing) has a tracing layer for runs.
     ///
     /// ```
     /// use std::time::Duration;

@@ -12,6 +12,10 @@ use everbell::{Builder, Everbell, HandlerError, Run, RunError, RunResult, RunSta
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::timeout::TimeoutLayer;
 use tower::{Layer, Service};
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 
 /// Notes which runs come by, and what came of them.
 #[derive(Clone)]
@@ -151,4 +155,61 @@ async fn a_layer_may_fail_a_run_in_its_own_words() {
     let runs = ran.runs();
     assert_eq!(runs[0].status, RunStatus::Failed);
     assert_eq!(runs[0].failure.as_ref().unwrap().code.as_str(), "no_licence");
+}
+
+/// The tracing layer of the guide `observing`.
+#[derive(Clone)]
+struct Traced<S = ()>(S);
+
+impl<S> Layer<S> for Traced {
+    type Service = Traced<S>;
+
+    fn layer(&self, inner: S) -> Traced<S> {
+        Traced(inner)
+    }
+}
+
+impl<S: Service<Run, Response = RunResult>> Service<Run> for Traced<S> {
+    type Response = RunResult;
+    type Error = S::Error;
+    type Future = Instrumented<S::Future>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, run: Run) -> Self::Future {
+        let span = tracing::info_span!("billing", job = run.job_key().map(|key| key.as_str()));
+        self.0.call(run).instrument(span)
+    }
+}
+
+/// Collects the names of the spans around each event of this file, the outermost first.
+#[derive(Clone, Default)]
+struct Scopes(Arc<Mutex<Vec<Vec<&'static str>>>>);
+
+impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Scopes {
+    fn on_event(&self, event: &tracing::Event<'_>, context: tracing_subscriber::layer::Context<'_, S>) {
+        if event.metadata().target().ends_with("layers") {
+            let scope = context.event_scope(event).into_iter().flat_map(|scope| scope.from_root());
+            self.0.lock().unwrap().push(scope.map(|span| span.name()).collect());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tracing_layer_puts_its_span_between_that_of_the_run_and_the_handler() {
+    let scopes = Scopes::default();
+    // Each test is a process of its own.
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(scopes.clone())).unwrap();
+    let work = async || {
+        tracing::info!("before");
+        tokio::task::yield_now().await;
+        tracing::info!("after an await");
+    };
+    let builder = Everbell::builder().target("work", work).schedule(once("daily")).layer(Traced(()));
+    let mut bell = bell(builder).await;
+    bell.advance_by(Duration::from_hours(9)).await;
+    bell.assert_ran("daily").await.times(1);
+    assert_eq!(*scopes.0.lock().unwrap(), [["everbell.run", "billing"], ["everbell.run", "billing"]]);
 }

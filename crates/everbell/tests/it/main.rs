@@ -10,6 +10,7 @@ mod clocks;
 mod compile_errors;
 #[cfg(target_os = "linux")]
 mod crashes;
+mod create_or_replace;
 mod edits;
 mod examples;
 mod failures;
@@ -28,6 +29,7 @@ mod orgs;
 mod orgs_year;
 mod ownership;
 mod payloads;
+mod public_types;
 mod queue;
 mod run_actions;
 mod running;

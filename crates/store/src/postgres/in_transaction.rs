@@ -14,7 +14,7 @@ use super::connect::on;
 use super::job_changes::Wanted;
 use super::pooler::{News, Session};
 use super::statement::Statement;
-use super::{PostgresStore, audit, jobs};
+use super::{PostgresStore, audit, create_jobs, jobs};
 use crate::InTransaction;
 use crate::rows::placeholders::filled_sql;
 use crate::rows::{InstanceColumns, JobListColumns, RunColumns, readable};
@@ -152,6 +152,11 @@ impl InTransaction for PostgresInside<'_> {
             self.row(job.definition.id.as_uuid()).await
         };
         created.await.map_err(|error| self.store.name_the_database(error))
+    }
+
+    async fn create_jobs(&mut self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()> {
+        let created = create_jobs::insert(&mut self.tx, self.what, jobs, audit).await;
+        created.map_err(|error| self.store.name_the_database(error))
     }
 
     async fn change_job(

@@ -8,6 +8,7 @@ use serde::ser::SerializeTuple;
 use uuid::Uuid;
 
 use super::batch::Hex;
+use super::transaction::Tx;
 use super::{SqliteStore, audit, batch};
 use crate::rows::{JobValues, TimerColumns};
 
@@ -16,23 +17,28 @@ const JOBS_PER_STATEMENT: usize = 1_000;
 
 impl SqliteStore {
     pub(super) async fn insert_jobs(&self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()> {
-        enqueue::expect_plain(jobs)?;
         let mut held = self.writer(format!("creating {} jobs", jobs.len())).await?;
         let mut tx = held.begin().await?;
-        for jobs in jobs.chunks(JOBS_PER_STATEMENT) {
-            let rows: Vec<JobValues> = jobs.iter().map(|job| JobValues::new(&job.definition, &job.state)).collect();
-            let timers = jobs.iter().zip(&rows).filter_map(|(job, row)| {
-                let timer = TimerColumns::from(job.timer.as_ref()?);
-                Some((Hex(timer.job_id), row.columns.target.clone(), timer.next_run_at, timer.last_slot_at))
-            });
-            let timers = batch::rows(timers);
-            let rows = batch::rows(rows.iter().map(Row));
-            tx.run(sqlx::query(include_str!("sql/create_jobs.sql")).bind(rows)).await?;
-            tx.run(sqlx::query(include_str!("sql/create_timers.sql")).bind(timers)).await?;
-        }
-        audit::insert_audit(&mut tx, audit).await?;
+        insert(&mut tx, jobs, audit).await?;
         tx.commit_and_wake().await
     }
+}
+
+/// Inserts jobs and their audit entry.
+pub(super) async fn insert(tx: &mut Tx<'_>, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()> {
+    enqueue::expect_plain(jobs)?;
+    for jobs in jobs.chunks(JOBS_PER_STATEMENT) {
+        let rows: Vec<JobValues> = jobs.iter().map(|job| JobValues::new(&job.definition, &job.state)).collect();
+        let timers = jobs.iter().zip(&rows).filter_map(|(job, row)| {
+            let timer = TimerColumns::from(job.timer.as_ref()?);
+            Some((Hex(timer.job_id), row.columns.target.clone(), timer.next_run_at, timer.last_slot_at))
+        });
+        let timers = batch::rows(timers);
+        let rows = batch::rows(rows.iter().map(Row));
+        tx.run(sqlx::query(include_str!("sql/create_jobs.sql")).bind(rows)).await?;
+        tx.run(sqlx::query(include_str!("sql/create_timers.sql")).bind(timers)).await?;
+    }
+    audit::insert_audit(tx, audit).await
 }
 
 /// A job in the order of `create_jobs.sql`.

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::job_changes::Deciding;
 use super::transaction::Tx;
-use super::{SqliteStore, audit, jobs};
+use super::{SqliteStore, audit, create_jobs, jobs};
 use crate::InTransaction;
 use crate::rows::{InstanceColumns, readable};
 
@@ -120,6 +120,12 @@ impl InTransaction for SqliteInside<'_> {
         audit::insert_audit_of(&mut self.tx, audit, deed).await?;
         self.written = Some(audit.id);
         self.store.job_row(&mut self.tx, job.definition.id.as_uuid()).await
+    }
+
+    async fn create_jobs(&mut self, jobs: &[NewJob], audit: &AuditEntry) -> StoreResult<()> {
+        create_jobs::insert(&mut self.tx, jobs, audit).await?;
+        self.written = Some(audit.id);
+        Ok(())
     }
 
     async fn change_job(

@@ -1,0 +1,23 @@
+//! What signatures of this crate name, and programs rarely write: parts of what it returns, and values for rare settings.
+//!
+//! Structs and enums here may get fields and variants in any release, unless their documentation says that they are
+//! closed; do not build them field by field. [`Store`](crate::types::Store) and what only it takes or returns is no
+//! promise: it is the contract with the databases, which changes with them.
+
+pub use everbell_core::backfill::{Backfill, BackfillOrder, BackfillProgress, BackfillSettings, BackfillStatus, Rate};
+pub use everbell_core::calendar::{CalendarName, Exclusion};
+pub use everbell_core::chain::ChainLink;
+pub use everbell_core::change::NewJob;
+pub use everbell_core::cron::Dst;
+pub use everbell_core::org::{Moved, OrgSettings, OrgUpdate, Override, WhatIf};
+pub use everbell_core::outage::{Absence, Outage};
+pub use everbell_core::repair::Repair;
+pub use everbell_core::store::{
+    AuditEntry, CounterKey, GapCount, JobOrg, JobOrgFilter, JobRef, LeaseTerms, OrgCounts, OrgJob, Origin, Rearmed,
+    RefusedRequest, RequestKey, RunCounters, Store, StoredCalendar,
+};
+pub use everbell_core::{
+    App, BackfillId, Declaration, Failure, Pause, Policies, PolicyValues, Spec, Unschedulable, Zone,
+};
+#[cfg(feature = "testing")]
+pub use everbell_store::memory::FaultPoint;
