@@ -19,8 +19,10 @@ const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);
 const CANCELED_TIMEOUT: Duration = Duration::from_secs(1);
 /// The first wait for handlers, in the time of Tokio.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// The longest wait for handlers in the time of Tokio, which passes at once if a test has paused it.
+/// How much of Tokio's time handlers may sleep if a test has paused it: then it passes at once.
 const MAX_PAUSED_WAIT: Duration = Duration::from_hours(24);
+/// The real time that handlers get between two waits in paused time, for sockets and other programs.
+const REAL_WAIT: Duration = Duration::from_millis(2);
 
 /// How often in a row steps may fail before a test does.
 const MAX_FAILURES: u32 = 100;
@@ -210,13 +212,16 @@ impl TestBell {
             let really = host.monotonic().saturating_sub(begun);
             let stuck = busy.iter().all(|attempt| self.engine.shared.inflight.awaits_stop(*attempt));
             let usual = if stuck { CANCELED_TIMEOUT } else { HANDLER_TIMEOUT };
-            if really >= self.handler_timeout.unwrap_or(usual) || waited >= MAX_PAUSED_WAIT {
+            if really >= self.handler_timeout.unwrap_or(usual) {
                 self.slow.extend(busy);
                 return;
             }
-            // Under `start_paused` no real time passes, and handlers may sleep for much longer.
+            // Under `start_paused` no real time passes: handlers may sleep for much longer, or wait for a socket. Tokio's
+            // paused time stands still while a blocking task is at work.
             if really < waited / 2 {
-                wait *= 2;
+                wait = if waited < MAX_PAUSED_WAIT { wait * 2 } else { FIRST_WAIT };
+                // It cannot fail, because nothing aborts it and it does not panic.
+                drop(tokio::task::spawn_blocking(|| std::thread::sleep(REAL_WAIT)).await);
             }
         }
     }

@@ -168,6 +168,30 @@ async fn a_handler_that_sleeps_takes_no_time_under_a_paused_clock() {
     test.assert_ran("slow").await.times(10).with_status(RunStatus::Succeeded);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_waits_for_a_socket_gets_real_time_under_a_paused_clock() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut connection, _) = listener.accept().unwrap();
+            // Real time, in which nothing happens that Tokio could know of.
+            std::thread::sleep(Duration::from_millis(100));
+            std::io::Write::write_all(&mut connection, b"x").unwrap();
+        }
+    });
+    let ask = move || async move {
+        let mut connection = tokio::net::TcpStream::connect(address).await?;
+        Ok::<_, std::io::Error>(tokio::io::AsyncReadExt::read_u8(&mut connection).await?)
+    };
+    let job = Schedule::cron("ask", "* * * * *").target("ask");
+    let mut test = TestBell::start(Everbell::builder().target("ask", ask).schedule(job), "2027-01-01T00:00:00Z").await;
+    test.advance_by(Duration::from_mins(2)).await;
+    test.assert_ran("ask").await.times(2).with_status(RunStatus::Succeeded);
+    test.assert_skipped("ask").await.times(0);
+    server.join().unwrap();
+}
+
 #[tokio::test]
 async fn a_handler_of_the_test_clock_is_not_waited_for_longer_than_asked() {
     async fn naps(bell: Everbell) {
