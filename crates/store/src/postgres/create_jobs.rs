@@ -4,10 +4,10 @@ use everbell_core::change::NewJob;
 use everbell_core::enqueue;
 use everbell_core::store::{AuditEntry, StoreResult};
 
-use super::connect::on;
+use super::connect::{Conn, on};
 use super::statement::Statement;
 use super::timers::sparse;
-use super::{Conn, PostgresStore, audit};
+use super::{PostgresStore, audit};
 use crate::micros::Micros;
 use crate::rows::{JobValues, TimerColumns};
 
