@@ -9,7 +9,7 @@ pub use everbell_core::calendar::{CalendarName, Exclusion};
 pub use everbell_core::chain::ChainLink;
 pub use everbell_core::change::NewJob;
 pub use everbell_core::cron::Dst;
-pub use everbell_core::org::{Moved, OrgSettings, OrgUpdate, Override, WhatIf};
+pub use everbell_core::org::{OrgSettings, OrgUpdate, Override, TimezoneChange, WhatIf};
 pub use everbell_core::outage::{Absence, Outage};
 pub use everbell_core::repair::Repair;
 pub use everbell_core::store::{
