@@ -133,8 +133,8 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     refuse(faults)?;
     let key = draft.key.clone();
     let created = match pause {
-        Some(reason) => request.jobs().create_paused(draft.into(), &reason).await,
-        None => request.jobs().create(draft.into()).await,
+        Some(reason) => request.jobs().create_paused(everbell::Schedule::from(draft), &reason).await,
+        None => request.jobs().create(everbell::Schedule::from(draft)).await,
     };
     match created {
         Ok(row) => {
