@@ -1,4 +1,4 @@
-//! Every type that a public signature of the library names can be named by whoever calls it.
+//! Every type that a public signature of the library names can be named by its callers.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
