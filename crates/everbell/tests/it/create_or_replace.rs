@@ -39,7 +39,7 @@ async fn a_job_is_created_left_alone_and_replaced(stored: Stored) {
 async fn a_fixed_rate_keeps_counting_until_it_changes(stored: Stored) {
     let clock = Manual::new("12:00");
     let bell = at(&stored, &clock).target("nothing", nothing).build().await.unwrap();
-    let every = |minutes| Schedule::every("rate", std::time::Duration::from_secs(minutes * 60)).target("nothing");
+    let every = |minutes: u64| Schedule::every("rate", std::time::Duration::from_secs(minutes * 60)).target("nothing");
     bell.jobs().create_or_replace(every(60)).await.unwrap();
     clock.set("12:10");
     let unchanged = bell.jobs().create_or_replace(every(60)).await.unwrap();

@@ -1,6 +1,5 @@
 //! [`Lab`]: an engine on the model in memory, whose steps a test calls.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,8 +10,7 @@ use everbell_core::store::{
     AuditEntry, Changed, JobRef, JobRow, JobStore, PageRequest, RunFilter, RunStore, Store, StoreResult,
 };
 use everbell_core::{
-    Definition, Failure, FailureCode, Invalid, JobId, JobKey, Json, Policies, PolicyValues, Run as Record, Scope,
-    Source, Spec, Target, Zone,
+    Definition, Failure, FailureCode, Invalid, JobId, JobKey, Policies, PolicyValues, Run as Record, Spec, Target, Zone,
 };
 use everbell_store::memory::MemoryStore;
 use jiff::Timestamp;
