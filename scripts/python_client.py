@@ -28,6 +28,7 @@ from everbell_client.models import (
     PoliciesInput,
     Preview,
     Problem,
+    ProblemCode,
     Resumed,
     ResumeRequest,
     RunNow,
@@ -129,7 +130,7 @@ def use(client):
     assert expect(import_orgs.sync(client=client, body=orgs), Imported).created == 2
 
     missing = expect(get_job.sync("key:no-such-job", client=client), Problem)
-    assert (missing.status, missing.code, missing.name) == (404, "NotFound", "no-such-job")
+    assert (missing.status, missing.code, missing.name) == (404, ProblemCode.NOTFOUND, "no-such-job")
 
 
 def main():
