@@ -60,7 +60,7 @@ impl FrozenSpan {
 }
 
 impl Freeze {
-    /// A freeze of all jobs. [`with!`](crate::with) sets the rest.
+    /// A freeze of all jobs. [`with!`](crate::with!) sets the rest.
     pub fn new(
         id: Uuid,
         starts_at: Timestamp,

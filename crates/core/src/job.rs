@@ -105,7 +105,7 @@ pub enum Source {
 words!(Source { Api = "api", Config = "config", Code = "code" });
 
 impl Definition {
-    /// Version 1 of a global job without payload, policies, description and labels. [`with!`](crate::with) sets the rest.
+    /// Version 1 of a global job without payload, policies, description and labels. [`with!`](crate::with!) sets the rest.
     pub fn new(
         id: JobId,
         key: JobKey,
@@ -374,7 +374,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// A timer that is disarmed. [`with!`](crate::with) sets the rest.
+    /// A timer that is disarmed. [`with!`](crate::with!) sets the rest.
     pub fn new(job_id: JobId, last_slot_at: Timestamp) -> Timer {
         Timer { job_id, org: None, next_run_at: None, last_slot_at, rescheduled_from: None, last_local_date: None }
     }

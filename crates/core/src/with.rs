@@ -1,4 +1,4 @@
-//! [`with!`](crate::with): what a literal of a `non_exhaustive` struct is in another crate.
+//! [`with!`](crate::with!): what a literal of a `non_exhaustive` struct is in another crate.
 
 /// Builds a value from a base and other fields, as `Job { revision, ..base }` does for structs that are not `non_exhaustive`.
 ///

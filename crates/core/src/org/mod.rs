@@ -54,7 +54,7 @@ pub struct Org {
 }
 
 impl Org {
-    /// A new org without name and settings. [`with!`](crate::with) sets the rest.
+    /// A new org without name and settings. [`with!`](crate::with!) sets the rest.
     pub fn new(id: OrgId, place: OrgSettings, created_by: String, created_at: Timestamp) -> Org {
         Org {
             id,

@@ -34,7 +34,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// An instance that just started, without roles and targets. [`with!`](crate::with) sets the rest.
+    /// An instance that just started, without roles and targets. [`with!`](crate::with!) sets the rest.
     pub fn new(id: InstanceId, host: String, pid: u32, version: String, started_at: Timestamp) -> Instance {
         Instance {
             id,
