@@ -4,15 +4,12 @@ use std::fs;
 use std::ops::Sub;
 use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use sqlx::PgConnection;
 
-/// Returns the processor time of this process so far, in user and kernel mode, with threads that have ended. `/proc`
-/// counts in hundredths of a second.
+/// Returns the processor time of this process so far, in user and kernel mode, with threads that have ended.
 pub(crate) fn own() -> Duration {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after_name = stat.rsplit(')').next().unwrap_or_default();
-    let ticks: u64 = after_name.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Duration::from_millis(10 * ticks)
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
 /// Time on processors, here and at the server.
@@ -63,4 +60,10 @@ fn threads(folder: &str) -> Duration {
         said.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
     };
     fs::read_dir(folder).into_iter().flatten().filter_map(|entry| of_thread(entry.ok()?)).sum()
+}
+
+/// Returns the load average of the machine in the last minute, to stand beside a figure.
+pub(crate) fn load() -> String {
+    let loads = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    loads.split_whitespace().next().unwrap_or("?").to_owned()
 }

@@ -26,8 +26,9 @@ usage: cargo run -p everbell-bench --release -- WHAT
           with a verdict. --experiment list|all|NAME,NAME, --database postgres|sqlite, --minutes N (repeats them at
           random, by --seed N), --instances N, --binary PATH of `everbell`, --brief for short leases and few rounds
   cron    times to find the next slot, to parse and to count, against the crates cron, croner and cronexpr
-  engine  the whole engine: drain, fire lag, idle cost, start with many timers, jobs that are enqueued; --quick for a
-          short look, and only some of it: drain, lag, idle, start, queue
+  engine  the whole engine: drain (beside plain SQL), a drain by four instances, fire lag, idle cost, start with many
+          timers, jobs that are enqueued; --quick for a short look, and only some of it: drain, instances, lag, idle, start,
+          queue. For the drains: --postgres or --sqlite, --rounds N, --concurrency N, --jobs N, --connections N of the engine
   heartbeat  a heartbeat of an instance that holds 1 run and 10,000
   orgs    one job for up to 1,000,000 orgs: making their timers, and firing 10,000 that are due in the same second;
           --quick for fewer, only some of it: --postgres or --sqlite

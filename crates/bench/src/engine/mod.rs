@@ -3,7 +3,9 @@
 
 mod drain;
 mod idle;
+mod instances;
 mod lag;
+mod options;
 mod queue;
 mod start;
 
@@ -11,37 +13,35 @@ use std::path::PathBuf;
 
 use everbell_store::testing::{Durability, TestDatabase, postgres_url_with};
 
+use self::options::Options;
 use crate::population::Database;
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
-const PARTS: [&str; 5] = ["drain", "lag", "idle", "start", "queue"];
-
 /// Measures and prints everything, or the parts that are named; `--quick` leaves out what takes minutes.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
-    let (options, parts): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|argument| **argument == "--quick");
-    if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(part)) {
-        return Err(format!("`{unknown}` is none of {}", PARTS.join(", ")));
-    }
-    let (quick, wanted) = (!options.is_empty(), |part| parts.is_empty() || parts.contains(&part));
+    let options = Options::read(arguments)?;
     let server = postgres_url_with(Durability::Durable);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(|error| error.to_string())?;
     let measure = async {
-        if wanted("drain") {
-            drain::measure(&server, quick).await?;
+        if options.wants("drain") {
+            drain::measure(&server, &options).await?;
         }
-        if wanted("lag") {
+        if options.wants("instances") && options.postgres {
+            instances::measure(&server, &options).await?;
+        }
+        if options.wants("lag") {
             lag::measure(&server).await?;
         }
-        if wanted("idle") {
+        if options.wants("idle") {
             idle::measure(&server).await?;
         }
-        if wanted("start") {
-            start::measure(&server, quick).await?;
+        if options.wants("start") {
+            start::measure(&server, options.quick).await?;
         }
-        if wanted("queue") {
-            queue::measure(&server, quick).await?;
+        if options.wants("queue") {
+            queue::measure(&server, options.quick).await?;
         }
         Ok(())
     };
@@ -61,6 +61,16 @@ impl Fresh {
         let folder = std::env::temp_dir().join(format!("everbell-bench-engine-{}-{number}", std::process::id()));
         let database = TestDatabase::empty_on(server).await;
         [("PostgreSQL", Fresh::Postgres(database)), ("SQLite", Fresh::Sqlite(folder.join("bench.db")))]
+    }
+
+    /// Those of both that are wanted.
+    async fn wanted(server: &str, options: &Options) -> impl Iterator<Item = (&'static str, Fresh)> {
+        let (postgres, sqlite) = (options.postgres, options.sqlite);
+        let is_wanted = move |(_, database): &(_, Fresh)| match database {
+            Fresh::Postgres(_) => postgres,
+            Fresh::Sqlite(_) => sqlite,
+        };
+        Fresh::both(server).await.into_iter().filter(is_wanted)
     }
 
     pub(crate) fn url(&self) -> String {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use everbell::{Everbell, Schedule};
 
 use super::{Fresh, Outcome};
+use crate::cpu;
 use crate::measure::Stopwatch;
 use crate::table::{Table, thousands};
 
@@ -35,11 +36,10 @@ pub(super) async fn measure(server: &str, quick: bool) -> Outcome<()> {
         jobs.enqueue_many("noop", 0..TOGETHER).at(later).await?;
         table.row(vec![name.to_owned(), created, enqueued, rate(TOGETHER, &begun)]);
     }
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split(' ').next().unwrap_or("?");
     table.print(&format!(
-        "Queue: {alone} jobs one after the other, {} in one call; the load of the machine was {load}",
-        thousands(u64::from(TOGETHER))
+        "Queue: {alone} jobs one after the other, {} in one call; the load of the machine was {}",
+        thousands(u64::from(TOGETHER)),
+        cpu::load()
     ));
     Ok(())
 }

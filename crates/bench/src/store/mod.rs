@@ -8,9 +8,9 @@
 
 pub(crate) mod heartbeat;
 mod options;
-mod plain;
-mod rate;
-mod sqlite;
+pub(crate) mod plain;
+pub(crate) mod rate;
+pub(crate) mod sqlite;
 mod verbs;
 pub(crate) mod waiting;
 
@@ -87,7 +87,9 @@ async fn postgres(server: &str, case: &Case, rounds: u32) -> Result<Rates, Box<d
             if (round + turn) % 2 == 0 {
                 rates.store.push(verbs::lives(&store, batch, connections, runs, &mut meter).await?);
             } else {
-                rates.plain.push(plain::lives(database.url(), batch, connections, runs, &mut meter).await?);
+                rates
+                    .plain
+                    .push(plain::lives(database.url(), batch, connections, runs, verbs::now(), &mut meter).await?);
             }
         }
     }
@@ -105,11 +107,11 @@ async fn sqlite(case: &Case, rounds: u32) -> Result<Rates, Box<dyn std::error::E
         population::copies(Database::Sqlite(&path), runs, SLOT.parse()?).await?;
         verbs::lives(&store, batch.max(100), 1, runs, &mut Meter::Client).await?;
         for turn in 0..2 {
-            sqlite::reset(&path).await?;
+            sqlite::reset(&path, SLOT.parse()?).await?;
             if (round + turn) % 2 == 0 {
                 rates.store.push(verbs::lives(&store, batch, 1, runs, &mut Meter::Client).await?);
             } else {
-                rates.plain.push(sqlite::lives(&path, batch, runs, &mut Meter::Client).await?);
+                rates.plain.push(sqlite::lives(&path, batch, runs, verbs::now(), &mut Meter::Client).await?);
             }
         }
         drop(store);
@@ -134,13 +136,15 @@ const RESET: &str = "truncate everbell.runs, everbell.active_runs, everbell.outc
 struct Schedule {
     spec: Spec,
     trigger: String,
+    /// The time at which everything happens.
+    now: Timestamp,
 }
 
 impl Schedule {
-    fn new() -> Result<Schedule, Box<dyn std::error::Error>> {
+    fn new(now: Timestamp) -> Result<Schedule, Box<dyn std::error::Error>> {
         let expression: Expression = "0 0 1 1 *".parse()?;
         let trigger = format!("schedule:{expression}");
-        Ok(Schedule { spec: Spec::recurring(expression, Zone::utc(), CREATED_AT.parse()?), trigger })
+        Ok(Schedule { spec: Spec::recurring(expression, Zone::utc(), CREATED_AT.parse()?), trigger, now })
     }
 
     /// The slot and the one after it, in microseconds, and the run's id.

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use jiff::Timestamp;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::task::JoinSet;
@@ -9,7 +10,7 @@ use uuid::Uuid;
 
 use super::Schedule;
 use super::rate::{Pass, Rate};
-use super::verbs::{LEASE, now};
+use super::verbs::LEASE;
 use crate::cpu::Meter;
 use crate::micros::Micros;
 
@@ -50,20 +51,21 @@ const END: &str = "with given as (
   select count(*) from gone";
 
 /// Claims everything, then starts and ends everything.
-pub(super) async fn lives(
+pub(crate) async fn lives(
     url: &str,
     batch: u32,
     connections: usize,
     runs: u32,
+    now: Timestamp,
     meter: &mut Meter,
 ) -> Result<Rate, Box<dyn std::error::Error>> {
     let held = connect(url, connections).await?;
-    let schedule = Schedule::new()?;
+    let schedule = Schedule::new(now)?;
     let pass = Pass::begin(meter).await?;
     let (held, claimed) = all(held, |connection| claim(connection, batch, schedule.clone())).await?;
     let pass = pass.claimed().await?;
     // Held until the end, because only live backends report what they used.
-    let (_held, ended) = all(held, |connection| run(connection, batch)).await?;
+    let (_held, ended) = all(held, |connection| run(connection, batch, now)).await?;
     assert_eq!((claimed, ended), (runs, runs), "every run lives once");
     Ok(pass.ended(runs).await?)
 }
@@ -114,7 +116,7 @@ async fn claim(mut connection: PgConnection, batch: u32, schedule: Schedule) -> 
 /// Claims what is due, at most a batch.
 async fn claim_batch(connection: &mut PgConnection, batch: u32, schedule: &Schedule) -> sqlx::Result<u32> {
     type Timer = (Uuid, String, Micros, Micros, Option<Micros>, Option<String>);
-    let now = Micros(now().as_microsecond());
+    let now = Micros(schedule.now.as_microsecond());
     let mut tx = connection.begin().await?;
     let query = sqlx::query_as(DUE).bind(now).bind(vec!["noop"]).bind(i64::from(batch));
     let due: Vec<Timer> = query.fetch_all(&mut *tx).await?;
@@ -143,9 +145,8 @@ async fn claim_batch(connection: &mut PgConnection, batch: u32, schedule: &Sched
     Ok(claimed)
 }
 
-async fn run(mut connection: PgConnection, batch: u32) -> sqlx::Result<(PgConnection, u32)> {
+async fn run(mut connection: PgConnection, batch: u32, now: Timestamp) -> sqlx::Result<(PgConnection, u32)> {
     type Started = (Uuid, Uuid, String, String, Option<String>, String, Micros, Micros, i32);
-    let now = now();
     let (now, until) = (Micros(now.as_microsecond()), Micros((now + LEASE).as_microsecond()));
     let mut total = 0;
     loop {

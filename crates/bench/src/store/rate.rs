@@ -8,18 +8,32 @@ use crate::table::thousands;
 
 /// In a second, and microseconds of processors for each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rate {
+pub(crate) struct Rate {
     claims: f64,
-    lives: f64,
+    pub(crate) lives: f64,
     claim: Cost,
-    life: Cost,
+    pub(crate) life: Cost,
 }
 
 /// Microseconds of processors for one run.
 #[derive(Clone, Copy, Debug)]
-struct Cost {
+pub(crate) struct Cost {
     client: f64,
-    server: f64,
+    pub(crate) server: f64,
+}
+
+impl Cost {
+    pub(crate) fn new(spent: Spent, runs: u32) -> Cost {
+        let each = |spent: Duration| spent.as_secs_f64() * 1e6 / f64::from(runs);
+        Cost { client: each(spent.client), server: each(spent.server) }
+    }
+
+    /// The medians of both as a cell: client + server.
+    pub(crate) fn median(costs: impl Iterator<Item = Cost> + Clone) -> String {
+        let client = median(costs.clone().map(|cost| cost.client));
+        let server = median(costs.map(|cost| cost.server));
+        if server > 0.0 { format!("{client:.0} + {server:.0}") } else { format!("{client:.0}") }
+    }
 }
 
 /// A pass that has begun: first everything is claimed, then everything is started and ended.
@@ -54,13 +68,11 @@ impl Claimed<'_> {
     pub(super) async fn ended(self, runs: u32) -> sqlx::Result<Rate> {
         let seconds = self.pass.watch.seconds();
         let spent = self.pass.meter.read().await? - self.pass.began;
-        let each = |spent: Duration| spent.as_secs_f64() * 1e6 / f64::from(runs);
-        let cost = |spent: Spent| Cost { client: each(spent.client), server: each(spent.server) };
         Ok(Rate {
             claims: f64::from(runs) / self.seconds,
             lives: f64::from(runs) / seconds,
-            claim: cost(self.spent),
-            life: cost(spent),
+            claim: Cost::new(self.spent, runs),
+            life: Cost::new(spent, runs),
         })
     }
 }
@@ -88,16 +100,14 @@ impl Rates {
         }
         for cost in [|rate: &Rate| rate.claim, |rate: &Rate| rate.life] {
             for rates in [&self.store, &self.plain] {
-                let client = median(rates.iter().map(|rate| cost(rate).client));
-                let server = median(rates.iter().map(|rate| cost(rate).server));
-                cells.push(if server > 0.0 { format!("{client:.0} + {server:.0}") } else { format!("{client:.0}") });
+                cells.push(Cost::median(rates.iter().map(cost)));
             }
         }
         cells
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let (low, high) = (values[(values.len() - 1) / 2], values[values.len() / 2]);

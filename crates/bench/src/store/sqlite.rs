@@ -8,8 +8,8 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use uuid::Uuid;
 
 use super::rate::{Pass, Rate};
-use super::verbs::{LEASE, now};
-use super::{CREATED_AT, SLOT, Schedule};
+use super::verbs::LEASE;
+use super::{CREATED_AT, Schedule};
 use crate::cpu::Meter;
 
 const DUE: &str = "select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
@@ -59,13 +59,13 @@ fn micros(text: &str) -> i64 {
 }
 
 /// Everything due again, and no history.
-pub(super) async fn reset(path: &Path) -> sqlx::Result<()> {
+pub(crate) async fn reset(path: &Path, slot: Timestamp) -> sqlx::Result<()> {
     let mut connection = open(path).await?;
     let sql = format!(
         "delete from everbell_runs; delete from everbell_active_runs; delete from everbell_outcomes;
          update everbell_timers set next_run_at = {}, last_slot_at = {} where next_run_at is not null;
          pragma wal_checkpoint(truncate);",
-        micros(SLOT),
+        slot.as_microsecond(),
         micros(CREATED_AT)
     );
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
@@ -73,18 +73,19 @@ pub(super) async fn reset(path: &Path) -> sqlx::Result<()> {
 }
 
 /// Claims everything, then starts and ends everything.
-pub(super) async fn lives(
+pub(crate) async fn lives(
     path: &Path,
     batch: u32,
     runs: u32,
+    now: Timestamp,
     meter: &mut Meter,
 ) -> Result<Rate, Box<dyn std::error::Error>> {
     let mut connection = open(path).await?;
-    let schedule = Schedule::new()?;
+    let schedule = Schedule::new(now)?;
     let pass = Pass::begin(meter).await?;
     let claimed = claim(&mut connection, batch, &schedule).await?;
     let pass = pass.claimed().await?;
-    let ended = run(&mut connection, batch).await?;
+    let ended = run(&mut connection, batch, now).await?;
     let rate = pass.ended(runs).await?;
     assert_eq!((claimed, ended), (runs, runs), "every run lives once");
     connection.close().await?;
@@ -97,7 +98,7 @@ fn array(rows: impl Iterator<Item = String>) -> String {
 
 async fn claim(connection: &mut SqliteConnection, batch: u32, schedule: &Schedule) -> sqlx::Result<u32> {
     type Timer = (Uuid, String, i64, i64, Option<i64>, Option<String>);
-    let now = now().as_microsecond();
+    let now = schedule.now.as_microsecond();
     let mut total = 0;
     loop {
         let mut tx = connection.begin_with("begin immediate").await?;
@@ -122,9 +123,9 @@ async fn claim(connection: &mut SqliteConnection, batch: u32, schedule: &Schedul
     }
 }
 
-async fn run(connection: &mut SqliteConnection, batch: u32) -> sqlx::Result<u32> {
+async fn run(connection: &mut SqliteConnection, batch: u32, now: Timestamp) -> sqlx::Result<u32> {
     type Started = (Uuid, Uuid, String, String, Option<String>, String, i64, i64, i64);
-    let (until, now) = ((now() + LEASE).as_microsecond(), now().as_microsecond());
+    let (until, now) = ((now + LEASE).as_microsecond(), now.as_microsecond());
     let mut total = 0;
     loop {
         let mut tx = connection.begin_with("begin immediate").await?;

@@ -11,6 +11,7 @@ use everbell_store::testing::{Durability, postgres_url_with};
 
 use self::fill::{KINDS, Kind};
 use super::{CREATED_AT, SLOT, verbs};
+use crate::cpu;
 use crate::engine::Fresh;
 use crate::measure::Stopwatch;
 use crate::population::{self, Database};
@@ -111,9 +112,7 @@ fn row(kind: Kind, databases: &[Prepared]) -> Vec<String> {
         let ratios = medians[1..].iter().map(|many| format!("{:.2}", many / medians[0])).collect::<Vec<_>>();
         [vec![thousands(medians[0].round() as u64)], ratios].concat()
     };
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load.split_whitespace().next().unwrap_or("?").to_owned();
-    [vec![kind.name().to_owned()], figures(|one| &one.claims), figures(|one| &one.plans), vec![load]].concat()
+    [vec![kind.name().to_owned()], figures(|one| &one.claims), figures(|one| &one.plans), vec![cpu::load()]].concat()
 }
 
 fn median(times: &[f64]) -> f64 {

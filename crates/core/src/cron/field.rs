@@ -81,6 +81,42 @@ impl Normalized {
 pub(crate) type Fault = (Range<usize>, ParseErrorKind);
 
 impl Field {
+    /// Reads a field that is written just as [`Normalized`] writes it, in one pass: lists of `*`, numbers, ranges and steps.
+    /// Returns `None` for every other text, which [`Field::parse`] reads.
+    pub(crate) fn parse_normalized(name: FieldName, text: &str) -> Option<Field> {
+        let (bytes, (min, max)) = (text.as_bytes(), distinct(name));
+        let mut field = Field { star: bytes.first() == Some(&b'*'), ..Field::default() };
+        let mut at = 0;
+        let follows = |at: &mut usize, byte: u8| {
+            let follows = bytes.get(*at) == Some(&byte);
+            *at += usize::from(follows);
+            follows
+        };
+        loop {
+            let (first, last) = if follows(&mut at, b'*') {
+                (min, max)
+            } else {
+                let first = short_number(bytes, &mut at)?;
+                let last = if follows(&mut at, b'-') { Some(short_number(bytes, &mut at)?) } else { None };
+                if first < min || last.unwrap_or(first) > max || last.is_some_and(|last| last <= first) {
+                    return None;
+                }
+                (first, last.unwrap_or(first))
+            };
+            let step = if follows(&mut at, b'/') { short_number(bytes, &mut at).filter(|step| *step > 1)? } else { 1 };
+            if step > 1 && first == last {
+                return None;
+            }
+            field.bits |= expand(name, first, last, step);
+            if at == bytes.len() {
+                return Some(field);
+            }
+            if !follows(&mut at, b',') {
+                return None;
+            }
+        }
+    }
+
     /// Reads the field `text`, which begins at byte `at` of the expression, and adds it to `normalized`.
     pub(crate) fn parse(name: FieldName, text: &str, at: usize, normalized: &mut Normalized) -> Result<Field, Fault> {
         let day_field = matches!(name, FieldName::DayOfMonth | FieldName::DayOfWeek);
@@ -114,8 +150,8 @@ impl<'a> Item<'a> {
             return Err(self.fault(self.text, ParseErrorKind::MissingValue));
         }
         if self.text == "*" {
-            let (min, max) = self.distinct();
-            field.bits |= self.expand(min, max, 1);
+            let (min, max) = distinct(self.name);
+            field.bits |= expand(self.name, min, max, 1);
             normalized.begin_item().word("*");
             return Ok(());
         }
@@ -130,7 +166,7 @@ impl<'a> Item<'a> {
         };
         let (first, last) = self.range(base, step.is_some())?;
         let step = step.unwrap_or(1);
-        field.bits |= self.expand(first, last, step);
+        field.bits |= expand(self.name, first, last, step);
         normalized.begin_item();
         match base {
             "*" => normalized.word("*"),
@@ -217,7 +253,7 @@ impl<'a> Item<'a> {
 
     /// First and last value of `*`, `a`, `a-b`, or `a/n` (from a to the maximum).
     fn range(self, base: &'a str, stepped: bool) -> Result<(u32, u32), Fault> {
-        let (min, max) = self.distinct();
+        let (min, max) = distinct(self.name);
         match base {
             "*" => return Ok((min, max)),
             "?" => return Err(self.fault(self.text, ParseErrorKind::Misplaced)),
@@ -240,23 +276,6 @@ impl<'a> Item<'a> {
     /// Sunday as 0; everything else as it is.
     fn plain(self, value: u32) -> u32 {
         if self.name == FieldName::DayOfWeek { value % 7 } else { value }
-    }
-
-    /// Every `step`-th value from `first` to `last`, around the end of the range if `last` is smaller.
-    fn expand(self, first: u32, last: u32, step: u32) -> u64 {
-        let (min, max) = self.distinct();
-        let size = max - min + 1;
-        let end = if last >= first { last } else { last + size };
-        let wrapped = |value: u32| if value > max { value - size } else { value };
-        if step == 1 && end <= max {
-            return (u64::MAX >> (63 - (end - first))) << first;
-        }
-        (first..=end).step_by(step as usize).fold(0, |bits, value| bits | 1 << wrapped(value))
-    }
-
-    /// The values that differ: Sunday is 0 here, and a week ends on Saturday.
-    fn distinct(self) -> (u32, u32) {
-        if self.name == FieldName::DayOfWeek { (0, 6) } else { self.name.range() }
     }
 
     fn value(self, text: &'a str) -> Result<u32, Fault> {
@@ -289,6 +308,38 @@ impl<'a> Item<'a> {
     }
 }
 
+/// Every `step`-th value from `first` to `last`, around the end of the range if `last` is smaller.
+fn expand(name: FieldName, first: u32, last: u32, step: u32) -> u64 {
+    let (min, max) = distinct(name);
+    let size = max - min + 1;
+    let end = if last >= first { last } else { last + size };
+    let wrapped = |value: u32| if value > max { value - size } else { value };
+    if step == 1 && end <= max {
+        return (u64::MAX >> (63 - (end - first))) << first;
+    }
+    (first..=end).step_by(step as usize).fold(0, |bits, value| bits | 1 << wrapped(value))
+}
+
+/// The values that differ: Sunday is 0 here, and a week ends on Saturday.
+fn distinct(name: FieldName) -> (u32, u32) {
+    if name == FieldName::DayOfWeek { (0, 6) } else { name.range() }
+}
+
+/// Reads one or two digits without a leading zero, from `at` on.
+fn short_number(bytes: &[u8], at: &mut usize) -> Option<u32> {
+    let digit = |at: usize| bytes.get(at).filter(|b| b.is_ascii_digit()).map(|b| u32::from(b - b'0'));
+    let first = digit(*at)?;
+    *at += 1;
+    match digit(*at) {
+        Some(second) if first > 0 => {
+            *at += 1;
+            Some(10 * first + second)
+        }
+        Some(_) => None,
+        None => Some(first),
+    }
+}
+
 /// The parts before and behind this byte of ASCII. Fields are short: a search that is made for long texts takes longer.
 fn cut(text: &str, at: u8) -> Option<(&str, &str)> {
     let position = text.bytes().position(|b| b == at)?;
@@ -310,4 +361,28 @@ fn position(names: &[&str], text: &str) -> Option<u32> {
 
 fn weekday(text: &str) -> Option<u32> {
     position(&WEEKDAYS, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_to_read_a_field_agree() {
+        use FieldName::{DayOfMonth, DayOfWeek, Hour, Minute, Month, Second};
+        let items = "* */1 */2 */99 */100 0 5 05 6 7 12 31 59 60 100 1-5 5-1 5-5 0-7 1-6/2 10-59/7 5/10 1-3/1 1-2-3 */ - 1- L ?";
+        let (mut read, items) = (0, items.split(' ').chain([""]).collect::<Vec<_>>());
+        for name in [Second, Minute, Hour, DayOfMonth, Month, DayOfWeek] {
+            for text in items.iter().flat_map(|one| items.iter().map(move |other| format!("{one},{other}"))) {
+                for text in [&text, text.split_once(',').unwrap().0] {
+                    let Some(field) = Field::parse_normalized(name, text) else { continue };
+                    let mut normalized = Normalized::with_capacity(0);
+                    assert_eq!(Field::parse(name, text, 0, &mut normalized).unwrap(), field, "{name:?} `{text}`");
+                    assert_eq!(normalized.into_text(), *text, "{name:?}");
+                    read += 1;
+                }
+            }
+        }
+        assert!(read > 1_000, "{read}");
+    }
 }

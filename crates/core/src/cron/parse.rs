@@ -50,7 +50,8 @@ const MACROS: [(&str, &str); 7] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expression {
     source: String,
-    normalized: String,
+    /// Unless it is the same as the source.
+    normalized: Option<String>,
     pub(crate) kind: Kind,
 }
 
@@ -81,6 +82,12 @@ impl Expression {
         if !matches!(count, 5 | 6) {
             return Err(refuse(at..end, None, ParseErrorKind::FieldCount(count)));
         }
+        if let Some((seconds, fields)) = parse_normalized(text, words, end) {
+            let kind = Fields::new(seconds.as_ref(), &fields);
+            if kind.ever_matches() {
+                return Ok(Expression { source: text[at..end].to_owned(), normalized: None, kind: Kind::Fields(kind) });
+            }
+        }
         let mut normalized = Normalized::with_capacity(text.len() + 8);
         let mut read = |name, (at, word): (usize, &str)| {
             Field::parse(name, word, at, &mut normalized).map_err(|(span, kind)| refuse(span, Some(name), kind))
@@ -101,14 +108,19 @@ impl Expression {
         if normalized.len() > MAX_EXPRESSION_BYTES {
             normalized = words.iter().map(|(_, word)| *word).collect::<Vec<_>>().join(" ");
         }
-        Ok(Expression { source: text.trim().to_owned(), normalized, kind: Kind::Fields(kind) })
+        Ok(Expression::new(text.trim().to_owned(), normalized, Kind::Fields(kind)))
+    }
+
+    fn new(source: String, normalized: String, kind: Kind) -> Expression {
+        let normalized = Some(normalized).filter(|normalized| *normalized != source);
+        Expression { source, normalized, kind }
     }
 
     /// A fixed rate in whole seconds, from 1 to 366 days; the same as `@every <interval>`.
     pub fn every(seconds: u64) -> Option<Expression> {
         let every = Every::new(seconds)?;
         let text = format!("@every {every}");
-        Some(Expression { source: text.clone(), normalized: text, kind: Kind::Every(every) })
+        Some(Expression { source: text, normalized: None, kind: Kind::Every(every) })
     }
 
     /// The expression as it was written.
@@ -118,7 +130,7 @@ impl Expression {
 
     /// Returns the expression in numbers, without macros, names or redundant steps.
     pub fn normalized(&self) -> &str {
-        &self.normalized
+        self.normalized.as_deref().unwrap_or(&self.source)
     }
 
     /// The schedule in plain English, such as `At 09:00 on weekdays`.
@@ -169,21 +181,37 @@ fn parse_macro(text: &str, words: &[(usize, &str)], end: usize) -> Result<Expres
     if name.eq_ignore_ascii_case("@every") {
         let start = words.get(1).map_or(end, |(at, _)| *at);
         let every = Every::parse(&text[start..end]).ok_or((start..end, ParseErrorKind::BadInterval))?;
-        return Ok(Expression {
-            source: text.trim().to_owned(),
-            normalized: format!("@every {every}"),
-            kind: Kind::Every(every),
-        });
+        return Ok(Expression::new(text.trim().to_owned(), format!("@every {every}"), Kind::Every(every)));
     }
     let known = MACROS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     match (known, words.get(1)) {
         (Some((_, meaning)), None) => {
             let expanded = Expression::parse(meaning).map_err(|error| (at..end, error.kind))?;
-            Ok(Expression { source: text.trim().to_owned(), ..expanded })
+            Ok(Expression::new(text.trim().to_owned(), expanded.normalized().to_owned(), expanded.kind))
         }
         (Some(_), Some((rest, _))) => Err((*rest..end, ParseErrorKind::Unexpected)),
         (None, _) => Err((at..end, ParseErrorKind::UnknownMacro)),
     }
+}
+
+/// Reads an expression that is written in normal form, as most are: with seconds, if it has any, and the other fields.
+fn parse_normalized(text: &str, words: &[(usize, &str)], end: usize) -> Option<(Option<Field>, [Field; 5])> {
+    // One space between two words, and nothing else.
+    let letters: usize = words.iter().map(|(_, word)| word.len()).sum();
+    let is_spaced = words[1..].iter().all(|(at, _)| text.as_bytes()[at - 1] == b' ');
+    if !is_spaced || letters + words.len() - 1 != end - words[0].0 {
+        return None;
+    }
+    let (seconds, words) = words.split_at(words.len() - FIVE.len());
+    let seconds = match seconds.first() {
+        Some((_, word)) => Some(Field::parse_normalized(FieldName::Second, word)?),
+        None => None,
+    };
+    let mut fields = [Field::default(); 5];
+    for ((name, slot), (_, word)) in FIVE.iter().zip(&mut fields).zip(words) {
+        *slot = Field::parse_normalized(*name, word)?;
+    }
+    Some((seconds, fields))
 }
 
 /// Finds the first words between spaces and tabs, each with the byte at which it begins. Returns how many words there are in

@@ -69,7 +69,9 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
         let claim = Box::new(claim);
         tokio::spawn(async move {
             let done = work(&shared, claim, begun, Orders { asked, lease }).await;
-            shared.inflight.ended(attempt);
+            if shared.inflight.ended(attempt) {
+                shared.tell_of_room();
+            }
             // An error means that the recorder is gone, and so is everything else.
             drop(shared.done.send(done));
             shared.signals.record.notify_one();
@@ -156,6 +158,20 @@ async fn supervise(
         };
         Handler(tokio::spawn(handler.instrument(span)))
     };
+    let interrupted = async {
+        tokio::select! {
+            biased;
+            why = stop(&mut asked) => match why {
+                Stop::Canceled { by } => Some(Outcome::Canceled { by }),
+                Stop::LeaseLost => None,
+                Stop::Shutdown => Some(Outcome::ShutDown("its instance shut down before it was done".to_owned())),
+            },
+            () = lease.must_stop() => Some(fenced()),
+            () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
+        }
+    };
+    // A handler that does little has ended by then, and needs none of the timers above.
+    tokio::task::yield_now().await;
     let outcome = tokio::select! {
         biased;
         ended = &mut handler.0 => {
@@ -172,13 +188,7 @@ async fn supervise(
             };
             return (outcome, run.output());
         }
-        why = stop(&mut asked) => match why {
-            Stop::Canceled { by } => Some(Outcome::Canceled { by }),
-            Stop::LeaseLost => None,
-            Stop::Shutdown => Some(Outcome::ShutDown("its instance shut down before it was done".to_owned())),
-        },
-        () = lease.must_stop() => Some(fenced()),
-        () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
+        outcome = interrupted => outcome,
     };
     // The handler has its grace period to stop, then it is dropped. What it returns meanwhile does not count: it may
     // have stopped half-way or finished.

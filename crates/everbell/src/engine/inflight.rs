@@ -1,19 +1,22 @@
 //! [`Inflight`]: the runs that this instance holds, from the claim until their outcome is recorded.
 //!
-//! Its size is the bound of everything behind: handlers at work, and outcomes that wait for the database.
+//! A handler has a place until it ends, so that the next ones start while its outcome is recorded. Outcomes that wait for the
+//! database take no place, but no more runs are taken while there are very many of them.
+
+mod places;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use everbell_core::places::{Places, Room};
-use everbell_core::store::{Claim, TargetRoom};
+use everbell_core::store::Claim;
 use everbell_core::{OnLeaseLoss, RunId, Target};
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
+use self::places::Taken;
+pub(super) use self::places::{Rooms, Take};
 use crate::run::Run;
-use crate::targets::Targets;
 
 /// A run and its attempt: a run that is tried again may be back before the outcome of the last attempt is forgotten.
 pub(crate) type Attempt = (RunId, u32);
@@ -31,7 +34,10 @@ pub(crate) enum Stop {
 
 #[derive(Debug)]
 pub(crate) struct Inflight {
+    /// The most handlers at once.
     capacity: u32,
+    /// The most outcomes in one transaction.
+    batch: u32,
     runs: Mutex<TrackedRuns>,
     left: Notify,
     /// Notified when a handler is called, and when one has ended.
@@ -41,9 +47,24 @@ pub(crate) struct Inflight {
 #[derive(Debug, Default)]
 struct TrackedRuns {
     entries: BTreeMap<Attempt, Entry>,
-    /// How many places are reserved for claims that are under way: in all, and of each target.
-    reserved: u32,
-    reserved_of: BTreeMap<Target, u32>,
+    all: Taken,
+    of_targets: BTreeMap<Target, Taken>,
+    /// Whether the loops that take runs were woken for free places, and have not reserved any since.
+    announced: bool,
+}
+
+impl TrackedRuns {
+    /// A handler begins or ends.
+    fn count(&mut self, target: &Target, is_backfill: bool, begins: bool) {
+        if !self.of_targets.contains_key(target) {
+            self.of_targets.insert(target.clone(), Taken::default());
+        }
+        for taken in [Some(&mut self.all), self.of_targets.get_mut(target)].into_iter().flatten() {
+            for (count, by) in [(&mut taken.working, 1), (&mut taken.backfills, u32::from(is_backfill))] {
+                *count = if begins { *count + by } else { count.saturating_sub(by) };
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -96,112 +117,14 @@ struct Printing {
     kept: u64,
 }
 
-/// The runs that places are reserved for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Take {
-    /// Pending ones, of which backfills get no more than their share.
-    Pending,
-    /// Runs of slots that start with their plan.
-    Slots,
-}
-
-/// Places that are reserved for the runs of a claim, until it is dropped: how many to ask for.
-#[derive(Debug)]
-pub(super) struct Rooms<'a> {
-    inflight: &'a Inflight,
-    pub(super) targets: Vec<TargetRoom>,
-    /// For each of the targets whether it has more room than is asked for.
-    partial: Vec<bool>,
-    /// In all.
-    pub(super) limit: u32,
-}
-
-impl Rooms<'_> {
-    /// Whether there is room for this target.
-    pub(super) fn has(&self, target: &Target) -> bool {
-        self.targets.iter().any(|room| room.target == *target)
-    }
-
-    /// Whether there is room for this target that these claims have not filled.
-    pub(super) fn has_left(&self, target: &Target, claims: &[Claim]) -> bool {
-        let taken = claims.iter().filter(|claim| claim.run.target == *target).count();
-        self.targets.iter().any(|room| room.target == *target && taken < room.room as usize)
-    }
-
-    /// Whether there may be more runs, because a target whose room was not all asked for gave as many as it could.
-    pub(super) fn may_have_more(&self, claims: &[Claim]) -> bool {
-        self.targets.iter().zip(&self.partial).any(|(wanted, partial)| {
-            *partial && claims.iter().filter(|claim| claim.run.target == wanted.target).count() >= wanted.room as usize
-        })
-    }
-}
-
-impl Drop for Rooms<'_> {
-    fn drop(&mut self) {
-        let mut runs = self.inflight.runs();
-        runs.reserved -= self.limit;
-        for room in &self.targets {
-            if let Some(reserved) = runs.reserved_of.get_mut(&room.target) {
-                *reserved = reserved.saturating_sub(room.room);
-            }
-        }
-    }
-}
-
 impl Inflight {
-    pub(super) fn new(capacity: u32) -> Inflight {
-        Inflight { capacity, runs: Mutex::default(), left: Notify::new(), changed: Notify::new() }
+    pub(super) fn new(capacity: u32, batch: u32) -> Inflight {
+        let held = TrackedRuns { all: Taken { total: capacity, ..Taken::default() }, ..TrackedRuns::default() };
+        Inflight { capacity, batch, runs: Mutex::new(held), left: Notify::new(), changed: Notify::new() }
     }
 
     fn runs(&self) -> MutexGuard<'_, TrackedRuns> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reserves places: at most this many for each of the wanted targets, and in all.
-    pub(super) fn reserve(
-        &self,
-        targets: &Targets,
-        take: Take,
-        most: u32,
-        is_wanted: impl Fn(&Target) -> bool,
-    ) -> Rooms<'_> {
-        let mut runs = self.runs();
-        let (mut taken, mut backfills) = (runs.reserved, 0);
-        let mut of_targets: BTreeMap<&Target, (u32, u32)> =
-            runs.reserved_of.iter().map(|(target, reserved)| (target, (*reserved, 0))).collect();
-        for entry in runs.entries.values() {
-            let backfill = u32::from(entry.is_backfill);
-            let own = of_targets.entry(&entry.target).or_default();
-            *own = (own.0 + 1, own.1 + backfill);
-            (taken, backfills) = (taken + 1, backfills + backfill);
-        }
-        let free =
-            |total: u32, taken: u32| Room { runs: total.saturating_sub(taken), backfills: false, partial: false };
-        let all = match take {
-            Take::Pending => Places { total: self.capacity, taken, backfills }.room(),
-            Take::Slots => free(self.capacity, taken),
-        };
-        let mut rooms = Rooms { inflight: self, targets: Vec::new(), partial: Vec::new(), limit: 0 };
-        let most = all.runs.min(most);
-        let mut wanted = 0_u32;
-        for (target, served) in targets.iter().filter(|(target, _)| is_wanted(target)) {
-            let total = served.options.concurrency.unwrap_or(self.capacity);
-            let (taken, backfills) = of_targets.get(target).copied().unwrap_or_default();
-            let own = if all.backfills { Places { total, taken, backfills }.room() } else { free(total, taken) };
-            let room = own.runs.min(most);
-            if room > 0 {
-                wanted = wanted.saturating_add(room);
-                rooms.targets.push(TargetRoom { target: target.clone(), room, backfills: own.backfills });
-                rooms.partial.push(own.partial);
-            }
-        }
-        rooms.limit = most.min(wanted);
-        drop(of_targets);
-        runs.reserved += rooms.limit;
-        for room in &rooms.targets {
-            *runs.reserved_of.entry(room.target.clone()).or_default() += room.room;
-        }
-        rooms
     }
 
     /// Adds a run that was claimed with a request sent at `sent`. Returns the signals to stop it and of its renewed
@@ -220,7 +143,9 @@ impl Inflight {
             called: false,
             ended: false,
         };
-        self.runs().entries.insert((claim.run.id, claim.run.attempt), entry);
+        let mut runs = self.runs();
+        runs.count(&entry.target, entry.is_backfill, true);
+        runs.entries.insert((claim.run.id, claim.run.attempt), entry);
         Begun { asked, renewed }
     }
 
@@ -303,22 +228,32 @@ impl Inflight {
         }
     }
 
-    /// Its handler has ended.
-    pub(super) fn ended(&self, attempt: Attempt) {
-        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
-            entry.ended = true;
-        }
+    /// Its handler has ended, so its place is free. Returns whether enough are free to look for runs at once.
+    pub(super) fn ended(&self, attempt: Attempt) -> bool {
+        let mut runs = self.runs();
+        let Some(entry) = runs.entries.get_mut(&attempt).filter(|entry| !entry.ended) else { return false };
+        entry.ended = true;
+        let (target, is_backfill) = (entry.target.clone(), entry.is_backfill);
+        runs.count(&target, is_backfill, false);
+        let of_target = runs.of_targets.get(&target).copied().unwrap_or_default();
+        let is_news = !runs.announced && runs.all.has_many_free(self.batch) && of_target.has_many_free(self.batch);
+        runs.announced |= is_news;
+        drop(runs);
         self.changed.notify_waiters();
+        is_news
     }
 
     /// Its outcome is recorded, or will never be. Returns whether it was a run of a backfill.
     pub(super) fn remove(&self, attempt: Attempt) -> bool {
         let mut runs = self.runs();
-        let is_backfill = runs.entries.remove(&attempt).is_some_and(|entry| entry.is_backfill);
+        let Some(entry) = runs.entries.remove(&attempt) else { return false };
+        if !entry.ended {
+            runs.count(&entry.target, entry.is_backfill, false);
+        }
         if runs.entries.is_empty() {
             self.left.notify_waiters();
         }
-        is_backfill
+        entry.is_backfill
     }
 
     /// Asks a handler to stop, if it is at work.
@@ -371,7 +306,7 @@ impl Inflight {
 
     /// Whether some handler has not ended.
     pub(crate) fn is_working(&self) -> bool {
-        self.runs().entries.values().any(|entry| !entry.ended)
+        self.runs().all.working > 0
     }
 
     /// Resolves when nothing is held.

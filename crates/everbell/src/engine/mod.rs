@@ -171,7 +171,7 @@ impl Engine {
         let started_at = clock.now();
         let (done, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
-            inflight: Arc::new(Inflight::new(options.concurrency)),
+            inflight: Arc::new(Inflight::new(options.concurrency, options.batch)),
             claims: Claims::default(),
             instance: InstanceId::new(started_at, random()),
             store,

@@ -9,7 +9,8 @@ use everbell_core::store::LeaseTerms;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// The most runs in flight at once, from the claim until their outcome is recorded: default 256.
+    /// The most handlers at once: default 256. A handler that has ended makes room for the next one; its outcome is recorded
+    /// meanwhile. While the database is away, at most this many outcomes and four batches wait.
     pub concurrency: u32,
     /// The longest wait between two looks for work, when nothing is known to be due and no signal comes: default 5 s.
     pub poll: Duration,
@@ -59,7 +60,7 @@ impl Default for EngineOptions {
 
 /// Sets an option: `EngineOptions::default().concurrency(8).poll(Duration::from_secs(1))`.
 impl EngineOptions {
-    /// Sets the most runs in flight at once.
+    /// Sets the most handlers at once.
     #[must_use]
     pub fn concurrency(self, runs: u32) -> EngineOptions {
         EngineOptions { concurrency: runs, ..self }

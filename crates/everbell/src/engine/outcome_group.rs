@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everbell_core::settle::{Next, Transition, cancel_retry};
 use everbell_core::store::{Recorded, StoreError, StoreResult};
-use everbell_core::{EarlierAttempt, Failure, FailureCode, RunStatus};
+use everbell_core::{CatchUp, Definition, EarlierAttempt, Failure, FailureCode, Overlap, RunStatus, TriggerType};
 use jiff::Timestamp;
 use tracing::error;
 
@@ -44,8 +44,9 @@ impl OutcomeGroup {
         self.outcomes.push(Outcome { done, in_doubt: false });
     }
 
-    /// Writes the first outcomes. The group stays as it is if that fails.
-    pub(super) async fn write(&mut self, count: usize) -> StoreResult<()> {
+    /// Writes the first outcomes. The group stays as it is if that fails. Returns whether another run may have waited for the
+    /// end of one of these.
+    pub(super) async fn write(&mut self, count: usize) -> StoreResult<bool> {
         let now = self.shared.now();
         let transitions = self.outcomes[..count].iter().filter_map(|outcome| outcome.done.transition.clone());
         let transitions: Vec<Transition> = transitions.collect();
@@ -66,7 +67,7 @@ impl OutcomeGroup {
                 recorded?
             }
         };
-        let mut answers = recorded.into_iter();
+        let (mut answers, mut may_have_waited) = (recorded.into_iter(), false);
         let written: Vec<Outcome> = self.outcomes.drain(..count).collect();
         for Outcome { mut done, in_doubt } in written {
             let applied = match done.transition.as_ref().and_then(|_| answers.next()) {
@@ -81,16 +82,18 @@ impl OutcomeGroup {
                 },
                 Some(Recorded::LeaseLost) | None => false,
             };
-            if self.shared.inflight.remove(done.attempt()) {
+            let is_backfill = self.shared.inflight.remove(done.attempt());
+            if is_backfill {
                 self.shared.signals.note_backfill_ended();
             }
+            may_have_waited |= is_backfill || may_be_waited_for(&done);
             if done.transition.is_none() && !done.handed_over {
                 // It may still be leased to this instance, and then has to be given back.
                 self.shared.claims.note_dropped();
             }
             follow_up(&self.shared, done, applied).await;
         }
-        Ok(())
+        Ok(may_have_waited)
     }
 
     fn doubt(&mut self, count: usize) {
@@ -118,6 +121,14 @@ impl OutcomeGroup {
         }
         Ok(recorded)
     }
+}
+
+/// Whether another run is likely to wait for the end of this one: one of the same job that is held back.
+fn may_be_waited_for(done: &Done) -> bool {
+    let waits = |job: &Arc<Definition>| {
+        matches!(job.policies.overlap, Overlap::Queue | Overlap::Replace) || job.policies.catch_up == CatchUp::All
+    };
+    done.run.trigger != TriggerType::Scheduled || done.job.as_ref().is_none_or(waits)
 }
 
 /// Follows up on an outcome: publishes events, wakes the claimer, pauses the job.

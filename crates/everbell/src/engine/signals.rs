@@ -105,7 +105,7 @@ impl Signals {
 }
 
 impl Shared {
-    /// Places are not reserved any more: the claimer may have found none while they were.
+    /// Places are free, or not reserved any more: the claimer may have found none before.
     pub(super) fn tell_claimer(&self) {
         if self.targets.now().names().any(|target| self.claims.may_wait(target)) {
             self.signals.claim.notify_one();
@@ -122,10 +122,9 @@ impl Shared {
         std::future::pending::<()>().await;
     }
 
-    /// Runs have ended, so places are free: for pending runs, among which one may have been held back by those that ended,
-    /// and for the planner, if it waits.
+    /// Handlers have ended, so places are free: for pending runs, if any may wait, and for the planner, if it waits.
     pub(super) fn tell_of_room(&self) {
-        self.signals.claim.notify_one();
+        self.tell_claimer();
         if self.signals.planner_waits.load(Ordering::SeqCst) {
             self.signals.plan.notify_one();
         }

@@ -110,7 +110,11 @@ const AUTH: &[Field] = &[
 ];
 
 const ENGINE: &[Field] = &[
-    optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most runs in flight at once."),
+    optional(
+        "concurrency",
+        Kind::Integer { min: 1, max: 100_000 },
+        "The most handlers at once. Outcomes that wait to be recorded take no place.",
+    ),
     optional("poll", Kind::Span, "Poll interval when nothing is known to be due."),
     optional("lease", Kind::Span, "How long an instance may go without a heartbeat before its runs are lost."),
     optional("heartbeat", Kind::Span, "Heartbeat interval; a twelfth of the lease if absent."),

@@ -52,7 +52,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     sets("EVERBELL_ADMIN_TOKEN_FILE", "auth.adminTokenFile", "a file that holds it"),
     sets("EVERBELL_METRICS_TOKEN", "auth.metricsToken", "the token that `/metrics` requires"),
     sets("EVERBELL_METRICS_TOKEN_FILE", "auth.metricsTokenFile", "a file that holds it"),
-    sets("EVERBELL_CONCURRENCY", "engine.concurrency", "the most runs in flight at once"),
+    sets("EVERBELL_CONCURRENCY", "engine.concurrency", "the most handlers at once"),
     sets("EVERBELL_SHUTDOWN_GRACE", "engine.shutdownGrace", "how long a shutdown waits for runs"),
     sets("EVERBELL_RETENTION", "retention.keep", "how long runs and gaps are kept, or `forever`"),
     sets("EVERBELL_AUDIT_RETENTION", "retention.audit", "how long audit entries are kept, or `forever`"),

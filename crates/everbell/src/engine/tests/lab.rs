@@ -177,7 +177,7 @@ impl Lab {
             self.engine.claimer.step().await.unwrap();
             self.settle().await;
             let recorded = self.engine.recorder.step().await.unwrap();
-            if planned != Wait::No && recorded == Wait::ForSignal {
+            if planned != Wait::No && recorded != Wait::No {
                 return;
             }
         }

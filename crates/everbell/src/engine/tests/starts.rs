@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use everbell_core::change;
 use everbell_core::plan::RunNow;
-use everbell_core::{RunId, Target};
+use everbell_core::{Overlap, RunId, Target};
 use everbell_store::conformance::faults::{Faulty, KeptBack};
+use tokio::sync::Notify;
 
 use super::lab::{Lab, action, at, job, options, tail, with};
 use crate::clock::Clock;
-use crate::engine::{Engine, Heartbeat, Planner, Shared, Step, Wait};
+use crate::engine::{Engine, EngineOptions, Heartbeat, Planner, Shared, Step, Stop, Wait};
 use crate::targets::TargetOptions;
 
 /// A lab whose claimer has seen that nothing is pending.
@@ -26,9 +27,22 @@ async fn lab_that_has_looked(jobs: &[&str], target: &str) -> Lab {
 
 /// Puts an engine with this many places into the lab.
 fn with_places(lab: &mut Lab, places: u32) {
+    with_options(lab, options().concurrency(places));
+}
+
+fn with_options(lab: &mut Lab, options: EngineOptions) {
     let Shared { targets, events, .. } = &*lab.engine.shared;
     let (store, clock) = (Arc::clone(&lab.store) as _, Arc::clone(&lab.clock) as _);
-    lab.engine = Engine::new(store, clock, targets.clone(), options().concurrency(places), events.clone());
+    lab.engine = Engine::new(store, clock, targets.clone(), options, events.clone());
+}
+
+/// Whether a loop was woken since the last call.
+async fn was_woken(signal: &Notify) -> bool {
+    tokio::select! {
+        biased;
+        () = signal.notified() => true,
+        () = std::future::ready(()) => false,
+    }
 }
 
 #[tokio::test]
@@ -93,6 +107,92 @@ async fn a_backlog_waits_for_room_but_not_for_long() {
     lab.set("01:00:02");
     lab.engine.planner.step().await.unwrap();
     assert_eq!(count(&lab).await, (2, 4), "every slot has its run, although there is no room");
+}
+
+#[tokio::test]
+async fn a_handler_that_has_ended_makes_room_before_its_outcome_is_recorded() {
+    let mut lab = Lab::new();
+    for key in ["a", "b"] {
+        lab.create(job(key, "0 * * * *", "log")).await;
+    }
+    with_places(&mut lab, 1);
+    lab.engine.claimer.step().await.unwrap();
+    lab.set("01:00");
+    lab.engine.planner.step().await.unwrap();
+    lab.settle().await;
+    lab.engine.planner.step().await.unwrap();
+    lab.settle().await;
+    assert_eq!(lab.log.lock().unwrap().len(), 2, "the second begins while the first is not recorded");
+    assert_eq!([lab.runs("a").await, lab.runs("b").await].concat(), ["01:00:00 running"; 2]);
+    lab.turn().await;
+    assert_eq!([lab.runs("a").await, lab.runs("b").await].concat(), ["01:00:00 succeeded"; 2]);
+}
+
+#[tokio::test]
+async fn no_more_runs_start_while_very_many_outcomes_wait() {
+    let mut lab = Lab::new();
+    for number in 0..8 {
+        lab.create(job(&format!("job-{number}"), "0 * * * *", "log")).await;
+    }
+    with_options(&mut lab, options().concurrency(1).batch(1));
+    lab.engine.claimer.step().await.unwrap();
+    lab.set("01:00");
+    for _ in 0..10 {
+        lab.engine.planner.step().await.unwrap();
+        lab.settle().await;
+    }
+    assert_eq!(lab.log.lock().unwrap().len(), 5, "one at work, and four batches that wait");
+    lab.engine.recorder.step().await.unwrap();
+    lab.engine.planner.step().await.unwrap();
+    lab.settle().await;
+    assert_eq!(lab.log.lock().unwrap().len(), 6);
+}
+
+#[tokio::test]
+async fn planner_is_woken_when_half_of_the_places_are_free() {
+    let mut lab = Lab::new();
+    for number in 0..6 {
+        lab.create(job(&format!("job-{number}"), "0 * * * *", "wait")).await;
+    }
+    with_places(&mut lab, 4);
+    lab.engine.claimer.step().await.unwrap();
+    lab.set("01:00");
+    lab.engine.planner.step().await.unwrap();
+    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::For(Duration::from_secs(1)), "no room");
+    let Shared { inflight, signals, .. } = &*lab.engine.shared;
+    let working = inflight.working();
+    assert_eq!(working.len(), 4);
+    let mut woken = Vec::new();
+    for attempt in working {
+        lab.settle().await;
+        inflight.stop(attempt, &Stop::Shutdown);
+        lab.settle().await;
+        woken.push(was_woken(&signals.plan).await);
+    }
+    assert_eq!(woken, [false, true, false, false], "once, when there is room for two");
+}
+
+#[tokio::test]
+async fn claimer_looks_at_once_only_if_a_run_may_have_waited() {
+    let mut lab = lab_that_has_looked(&["hourly"], "log").await;
+    lab.create(with(job("queued", "30 1 * * *", "log"), |policies| policies.overlap = Overlap::Queue)).await;
+    let runs_at = async |lab: &mut Lab, time: &str| {
+        lab.set(time);
+        lab.engine.planner.step().await.unwrap();
+        lab.settle().await;
+        was_woken(&lab.engine.shared.signals.claim).await;
+        lab.engine.recorder.step().await.unwrap();
+    };
+    runs_at(&mut lab, "01:00").await;
+    assert!(!was_woken(&lab.engine.shared.signals.claim).await, "no run waits for one that skips others");
+    let Wait::For(left) = lab.engine.recorder.step().await.unwrap() else { panic!("it will look") };
+    assert!(!left.is_zero() && left <= Duration::from_millis(100), "{left:?}");
+    lab.set("01:00:01");
+    assert_eq!(lab.engine.recorder.step().await.unwrap(), Wait::ForSignal);
+    assert!(was_woken(&lab.engine.shared.signals.claim).await, "a run by hand may wait all the same");
+    runs_at(&mut lab, "01:30").await;
+    assert!(was_woken(&lab.engine.shared.signals.claim).await, "the next one may wait");
+    assert_eq!(lab.engine.recorder.step().await.unwrap(), Wait::ForSignal);
 }
 
 #[tokio::test]
