@@ -2,12 +2,13 @@
 
 use clap::{Args, Subcommand};
 use everbell_client::TryTargetRequest;
-use everbell_wire as wire;
+use everbell_wire::elapsed::took;
+use everbell_wire::{self as wire, TargetTrend};
 use jiff::Timestamp;
 
 use super::connection::RefusalContext;
 use super::jobs::payload;
-use super::output::{Cell, Column, Output, Table, counted, printable};
+use super::output::{Cell, Column, Output, Table, aligned, counted, printable};
 use super::runs::requested_run::{RequestedRun, WaitArgs};
 use super::{CliError, Exit, OnlineArgs, Session};
 
@@ -23,11 +24,23 @@ Examples:
   everbell targets try print --payload '{\"hello\":\"world\"}'
   echo '{\"hello\":\"pipe\"}' | everbell targets try print --payload - -o name";
 
-const COLUMNS: [Column; 4] = [
-    Column::new("TARGET").shrinks(),
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  everbell targets show print
+  everbell targets show print --block
+  everbell targets show print --json";
+
+const COLUMNS: [Column; 10] = [
+    Column::new("TARGET").shrinks_to(16),
+    Column::new("TYPE").drop_order(2),
+    Column::new("ADDRESS").shrinks_to(20).drop_order(1),
     Column::new("SERVED BY"),
-    Column::new("RECENT FAILURES"),
-    Column::new("WAITING JOBS").shrinks(),
+    Column::new("JOBS").right(),
+    Column::new("RUNS").right(),
+    Column::new("FAILED").right(),
+    Column::new("FAILED %").right(),
+    Column::new("P95").right(),
+    Column::new("WAITING JOBS").shrinks().drop_order(3),
 ];
 
 #[derive(Debug, Args)]
@@ -47,9 +60,24 @@ enum TargetsCommand {
         #[command(flatten)]
         online: OnlineArgs,
     },
+    /// Show a target, its runs of the last 24 hours and its configuration block
+    #[command(before_help = SHOW_EXAMPLES)]
+    Show(ShowArgs),
     /// Run a target once, without a job
     #[command(before_help = TRY_EXAMPLES)]
     Try(TryArgs),
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    /// The label of the target.
+    #[arg(value_name = "LABEL")]
+    target: String,
+    /// Print only its `[[target]]` block, without secrets. For admins.
+    #[arg(long)]
+    block: bool,
+    #[command(flatten)]
+    online: OnlineArgs,
 }
 
 #[derive(Debug, Args)]
@@ -70,6 +98,7 @@ pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Re
     match &args.command {
         None => list(&args.online, now, output),
         Some(TargetsCommand::List { online }) => list(online, now, output),
+        Some(TargetsCommand::Show(args)) => show(args, now, output),
         Some(TargetsCommand::Try(args)) => try_once(args, now, output),
     }
 }
@@ -81,17 +110,29 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         return Ok(Exit::Success);
     }
     let mut table = Table::new(&COLUMNS, session.out.symbols);
-    let mut unserved = Vec::new();
+    let (mut unserved, mut failing) = (Vec::new(), Vec::new());
     for target in &list.items {
         let (instances, waiting) = (target.instances.len(), target.waiting_jobs.join(", "));
         if instances == 0 {
-            unserved.push(printable(&target.target));
+            if target.jobs > 0 {
+                unserved.push(printable(&target.target));
+            }
+        }
+        let runs = target.last_day.as_ref();
+        if runs.is_some_and(|runs| runs.trend == Some(TargetTrend::Higher)) {
+            failing.push(printable(&target.target));
         }
         let served = if instances == 0 { "none".to_owned() } else { counted(instances, "instance") };
         table.row(vec![
             Cell::text(&target.target),
+            number(target.r#type.clone()),
+            number(target.address.clone()),
             Cell::both(served, &instances.to_string()),
-            failed_lately(target),
+            Cell::text(&target.jobs.to_string()),
+            number(runs.map(|runs| runs.runs.to_string())),
+            number(runs.map(|runs| runs.failed.to_string())),
+            number(runs.and_then(|runs| runs.failure_rate).map(|rate| format!("{:.1}", rate * 100.0))),
+            number(runs.and_then(|runs| runs.p95_ms).map(took)),
             if waiting.is_empty() { Cell::both("-", "") } else { Cell::text(&waiting) },
         ]);
     }
@@ -99,15 +140,79 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     if !unserved.is_empty() {
         session.advise(&format!("no live instance serves {}: those jobs do not fire", unserved.join(", ")))?;
     }
+    if !failing.is_empty() {
+        session.advise(&format!("more runs fail than usual: {}", failing.join(", ")))?;
+    }
     Ok(Exit::Success)
 }
 
-/// The number of recent runs that failed: `3 of 100`.
-fn failed_lately(target: &wire::Target) -> Cell {
-    match (target.recent_failures, target.recent_runs) {
-        (Some(failures), Some(runs)) if runs > 0 => Cell::text(&format!("{failures} of {runs}")),
-        _ => Cell::both("-", ""),
+/// A value, or nothing.
+fn number(value: Option<String>) -> Cell {
+    value.map_or_else(|| Cell::both("-", ""), |value| Cell::text(&value))
+}
+
+fn show(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let answer = session.client.send(session.client.targets().get(&args.target));
+    let answer = answer.with_action(|| format!("show target `{}`", args.target));
+    let answer = answer.or_hint(404, || "list them: everbell targets".to_owned())?;
+    let Some(target) = session.for_people(answer, |target| &target.target)? else { return Ok(Exit::Success) };
+    if args.block {
+        let Some(block) = &target.block else {
+            let message = format!("the block of target `{}` cannot be shown", args.target);
+            let hint = "it needs an admin token, and a server that defines the target".to_owned();
+            return Err(CliError::Failed { message, hint: Some(hint) });
+        };
+        return lines(&mut session, block);
     }
+    let (instances, runs) = (target.instances.join(", "), target.last_day.as_ref().map(day));
+    let rows = vec![
+        row("target", Some(&target.target)),
+        row("type", target.r#type.as_deref()),
+        row("address", target.address.as_deref()),
+        row("served by", Some(instances.as_str()).filter(|instances| !instances.is_empty())),
+        row("jobs", Some(&target.jobs.to_string())),
+        row("last 24 hours", runs.as_deref()),
+    ];
+    if session.out.is_for_people() {
+        for line in aligned(&rows, &[1]) {
+            session.out.line(&line)?;
+        }
+    } else {
+        session.out.table(&rows, &[1])?;
+    }
+    if let Some(block) = target.block.as_ref().filter(|_| session.out.is_for_people()) {
+        session.out.line("")?;
+        lines(&mut session, block)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn row(name: &str, value: Option<&str>) -> Vec<String> {
+    vec![name.to_owned(), printable(value.unwrap_or("-"))]
+}
+
+/// Prints a text line by line, without control characters.
+fn lines(session: &mut Session<'_>, text: &str) -> Result<Exit, CliError> {
+    for line in text.lines() {
+        session.out.line(&printable(line))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The runs of a day in words.
+fn day(runs: &wire::TargetRuns) -> String {
+    let percent = |rate: f64| format!("{:.1} %", rate * 100.0);
+    let mut parts = vec![counted(usize::try_from(runs.runs).unwrap_or(usize::MAX), "run")];
+    parts.extend(runs.success_rate.map(|rate| format!("{} succeeded", percent(rate))));
+    parts.extend(runs.p95_ms.map(|p95| format!("p95 {}", took(p95))));
+    let earlier = runs.earlier_failure_rate.map_or_else(String::new, |rate| format!(" ({} before)", percent(rate)));
+    match runs.trend {
+        Some(TargetTrend::Higher) => parts.push(format!("more failures than usual{earlier}")),
+        Some(TargetTrend::Lower) => parts.push(format!("fewer failures than usual{earlier}")),
+        _ => {}
+    }
+    parts.join(", ")
 }
 
 fn try_once(args: &TryArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {

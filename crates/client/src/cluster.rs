@@ -52,9 +52,14 @@ impl Targets<'_> {
         self.0.get("/targets")
     }
 
+    /// Gets a target.
+    pub fn get(self, target: &str) -> Call<wire::Target> {
+        self.0.get(&path(target))
+    }
+
     /// Runs a target once, without a job.
     pub fn try_once(self, target: &str, request: &TryTargetRequest) -> Call<wire::RunNow> {
-        self.0.post(&format!("/targets/{}/try", segment(target))).json(request)
+        self.0.post(&format!("{}/try", path(target))).json(request)
     }
 }
 
@@ -85,4 +90,8 @@ impl Cron<'_> {
     pub fn templates(self) -> Call<wire::Items<wire::Template>> {
         self.0.get("/templates")
     }
+}
+
+fn path(target: &str) -> String {
+    format!("/targets/{}", segment(target))
 }

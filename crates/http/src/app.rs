@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::access::{Actor, Authenticator, Role, bearer, token_hash};
 use super::counted::{CountedWindows, Window};
+use super::defined::{Channel, ConfiguredTarget};
 use super::denials::Denials;
 use super::limit::{Limiter, Quota, Rate, Refused};
 use super::live::Live;
@@ -45,6 +46,8 @@ pub struct ApiOptions {
     pub templates: Vec<Template>,
     /// The notification channels of this server.
     pub channels: Vec<Channel>,
+    /// The targets that this server defines.
+    pub targets: Vec<ConfiguredTarget>,
     /// Targets that run the program in a payload: only admins say which.
     pub program_targets: Vec<String>,
     /// Where people reach this server, if that was said.
@@ -59,17 +62,6 @@ pub struct ApiOptions {
     pub ui: bool,
     /// The name of this installation, shown on pages.
     pub environment: Option<String>,
-}
-
-/// A notification channel as people may know it.
-#[derive(Clone, Debug)]
-pub struct Channel {
-    /// Its name.
-    pub name: String,
-    /// `webhook`, `slack`, `email` or `command`.
-    pub kind: &'static str,
-    /// The rules that use it.
-    pub rules: Vec<String>,
 }
 
 /// `[api]` of the configuration.
@@ -125,6 +117,7 @@ impl ApiOptions {
             served: Served::Embedded,
             templates: Template::built_in(),
             channels: Vec::new(),
+            targets: Vec::new(),
             program_targets: Vec::new(),
             environment: None,
             ui: false,

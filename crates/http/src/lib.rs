@@ -15,6 +15,7 @@ pub mod body;
 mod calendar_routes;
 pub mod convert;
 pub mod counted;
+mod defined;
 mod denial_counter;
 pub mod denials;
 mod docs;
@@ -61,7 +62,8 @@ use api::{
     actions, audit, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates, orgs,
     probes, reruns, runs, sessions, targets, tokens, top,
 };
-pub use app::{ApiOptions, ApiSettings, App, Channel, Served, is_local};
+pub use app::{ApiOptions, ApiSettings, App, Served, is_local};
+pub use defined::{Channel, ConfiguredTarget};
 pub use embedded::{Embedded, WeakToken};
 use notify_routes::notify_routes;
 pub use pages::Pages;
@@ -257,7 +259,10 @@ fn other_routes() -> Vec<Route> {
         route(get.clone(), "/templates", Role(Viewer), cron::templates).does("listTemplates", "List cron expression templates")
             .returns_items::<wire::Template>("The templates"),
         route(get.clone(), "/targets", Role(Viewer), targets::list).does("listTargets", "List targets and the instances that serve them")
+            .details("With the runs of the last 24 hours of each, from counters by hour. Admins also get its `[[target]]` block.")
             .returns::<wire::Targets>(200, "The targets"),
+        route(get.clone(), "/targets/{target}", Role(Viewer), targets::get).does("getTarget", "Get a target")
+            .returns::<wire::Target>(200, "The target").problems(&[NotFound]),
         route(post.clone(), "/targets/{target}/try", Role(Operator), targets::try_once).does("tryTarget", "Run a target once, without a job").body("TryTargetRequest", targets::TRY)
             .returns_example::<wire::RunNow>(202, "The run", tried_target).problems(&[NotFound]),
         route(get.clone(), "/instances", Role(Viewer), instances::list).does("listInstances", "List instances, oldest first")

@@ -286,6 +286,7 @@ fn admin_pages() -> Vec<Page> {
         get("/cluster/{id}/drain", Role(Viewer), pages::cluster::drain::show),
         post("/cluster/{id}/drain", pages::cluster::drain::send),
         get("/targets", Role(Viewer), pages::targets::show),
+        get("/targets/{label}", Role(Viewer), pages::targets::show_one),
         get("/targets/{label}/try", Role(Viewer), pages::targets::try_form),
         post("/targets/{label}/try", pages::targets::try_now),
         get("/audit", Role(Operator), pages::audit::show).query(pages::audit::QUERY),

@@ -1,37 +1,9 @@
-//! Instances, and the targets that they serve.
+//! Instances, and the status of a server.
 
 use everbell_core::store;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-
-/// A target, the instances that serve it, and how its runs end.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Target {
-    /// Its label.
-    pub target: String,
-    /// The live instances that serve it.
-    pub instances: Vec<String>,
-    /// How many jobs that are not retired name it.
-    pub jobs: u64,
-    /// The jobs that do not fire because no live instance serves it; of very many only the first.
-    pub waiting_jobs: Vec<String>,
-    /// How many of its runs succeeded or failed, among the newest thousand of all targets within the last day; null for
-    /// callers that may not read runs.
-    pub recent_runs: Option<u64>,
-    /// How many of those failed.
-    pub recent_failures: Option<u64>,
-    /// The share of those that failed, from 0 to 1; null without any.
-    pub failure_rate: Option<f64>,
-}
-
-/// Every target that an instance serves or a job names.
-#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
-pub struct Targets {
-    /// All of them.
-    pub items: Vec<Target>,
-}
 
 /// A running process of everbell.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]

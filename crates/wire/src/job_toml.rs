@@ -34,7 +34,8 @@ fn members(path: &str, wanted: &Value, lines: &mut Vec<String>) -> Result<(), St
         .try_for_each(|(name, member)| members(&format!("{path}.{}", key(&Naming::Snake.spell(name))), member, lines))
 }
 
-fn line(path: &str, wanted: &Value) -> Result<String, String> {
+/// Writes a member of a block.
+pub(crate) fn line(path: &str, wanted: &Value) -> Result<String, String> {
     let written = value(wanted).map_err(|why| format!("its {path} has {why}"))?;
     Ok(format!("{path} = {written}"))
 }

@@ -18,6 +18,38 @@ pub enum CounterKey {
     OneTime(Target),
 }
 
+/// What a row of counters is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CounterGroup {
+    /// The owner of the runs.
+    pub key: CounterKey,
+    /// The target of the runs. `None` in hours that were counted by a release that did not keep it.
+    pub target: Option<Target>,
+}
+
+/// Adds up counters by their owner, whatever the targets.
+pub fn counters_by_owner(
+    groups: impl IntoIterator<Item = (CounterGroup, RunCounters)>,
+) -> BTreeMap<CounterKey, RunCounters> {
+    merged(groups.into_iter().map(|(group, counters)| (group.key, counters)))
+}
+
+/// Adds up counters by target, whoever owns the runs. Runs without a known target are left out.
+pub fn counters_by_target<'a>(
+    groups: impl IntoIterator<Item = (&'a CounterGroup, &'a RunCounters)>,
+) -> BTreeMap<Target, RunCounters> {
+    let known = groups.into_iter().filter_map(|(group, counters)| Some((group.target.clone()?, counters.clone())));
+    merged(known)
+}
+
+fn merged<K: Ord>(counters: impl Iterator<Item = (K, RunCounters)>) -> BTreeMap<K, RunCounters> {
+    let mut sums: BTreeMap<K, RunCounters> = BTreeMap::new();
+    for (key, counters) in counters {
+        sums.entry(key).or_default().merge(&counters);
+    }
+    sums
+}
+
 /// Runs that ended in some hours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunCounters {
@@ -36,6 +68,25 @@ pub struct RunCounters {
     /// How late scheduled runs started; see [`Run::fire_lag`].
     pub delays: TimeCounts,
 }
+
+/// How the failure rate of a period compares with that of the time before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureTrend {
+    /// More runs failed than chance explains.
+    Higher,
+    /// As before.
+    Usual,
+    /// Fewer runs failed than chance explains.
+    Lower,
+}
+
+/// The least runs of a period, and of the time before it, that are compared.
+const MIN_COMPARED_RUNS: u64 = 5;
+const MIN_EARLIER_RUNS: u64 = 20;
+/// The least failures that are unusual.
+const MIN_UNUSUAL_FAILURES: u64 = 3;
+/// How many standard deviations chance explains.
+const CHANCE: f64 = 3.0;
 
 impl RunCounters {
     /// How many there are.
@@ -90,6 +141,31 @@ impl RunCounters {
     pub fn failure_rate(&self) -> Option<f64> {
         let judged = self.succeeded + self.failed;
         (judged > 0).then(|| self.failed as f64 / judged as f64)
+    }
+
+    /// The share of runs that succeeded among those that succeeded or failed, from 0 to 1; `None` if there are none.
+    pub fn success_rate(&self) -> Option<f64> {
+        self.failure_rate().map(|rate| 1.0 - rate)
+    }
+
+    /// Compares the failure rate with that of earlier runs. `None` if there are too few of either.
+    #[expect(clippy::cast_precision_loss, reason = "a share of runs, for people")]
+    pub fn failure_trend(&self, earlier: &RunCounters) -> Option<FailureTrend> {
+        let (judged, judged_earlier) = (self.succeeded + self.failed, earlier.succeeded + earlier.failed);
+        if judged < MIN_COMPARED_RUNS || judged_earlier < MIN_EARLIER_RUNS {
+            return None;
+        }
+        // One failure and one success more: no rate is certain.
+        let rate = (earlier.failed + 1) as f64 / (judged_earlier + 2) as f64;
+        let (expected, failed) = (rate * judged as f64, self.failed as f64);
+        let chance = CHANCE * (expected * (1.0 - rate)).sqrt();
+        Some(if self.failed >= MIN_UNUSUAL_FAILURES && failed > expected + chance {
+            FailureTrend::Higher
+        } else if failed < expected - chance {
+            FailureTrend::Lower
+        } else {
+            FailureTrend::Usual
+        })
     }
 }
 
@@ -180,6 +256,28 @@ impl TimeCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_rate_is_unusual_if_chance_does_not_explain_it() {
+        use FailureTrend::{Higher, Lower, Usual};
+        let runs = |failed, succeeded| RunCounters { failed, succeeded, ..RunCounters::default() };
+        for (now, earlier, trend) in [
+            ((0, 4), (0, 1_000), None),
+            ((4, 1), (0, 19), None),
+            ((0, 100), (0, 1_000), Some(Usual)),
+            ((2, 98), (0, 1_000), Some(Usual)),
+            ((3, 97), (0, 1_000), Some(Higher)),
+            ((3, 2), (0, 20), Some(Higher)),
+            ((12, 88), (100, 900), Some(Usual)),
+            ((30, 70), (100, 900), Some(Higher)),
+            ((50, 50), (500, 500), Some(Usual)),
+            ((0, 100), (500, 500), Some(Lower)),
+            ((100, 0), (1_000, 0), Some(Usual)),
+        ] {
+            assert_eq!(runs(now.0, now.1).failure_trend(&runs(earlier.0, earlier.1)), trend, "{now:?} {earlier:?}");
+        }
+        assert_eq!((runs(1, 3).success_rate(), runs(0, 0).success_rate()), (Some(0.75), None));
+    }
 
     #[test]
     fn edges_increase_by_a_quarter_from_a_millisecond_to_eleven_days() {

@@ -71,7 +71,7 @@ pub use calendar_store::{
 };
 pub use cluster_store::ClusterStore;
 pub use counter_store::CounterStore;
-pub use counters::{CounterKey, RunCounters, TimeCounts};
+pub use counters::{CounterGroup, CounterKey, FailureTrend, RunCounters, TimeCounts, counters_by_owner, counters_by_target};
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_core::JobKey;
+use everbell_core::{JobKey, Target};
 use everbell_core::counting::CountedWindow;
-use everbell_core::store::{CounterKey, RunCounters, StoreResult};
+use everbell_core::store::{
+    CounterGroup, CounterKey, RunCounters, StoreResult, counters_by_owner, counters_by_target,
+};
 use jiff::Timestamp;
 
 use super::Runs;
@@ -25,6 +27,8 @@ pub struct WindowCounters {
     pub complete: bool,
     /// By job.
     pub counters: BTreeMap<CounterKey, RunCounters>,
+    /// The same runs by target. Runs of hours that a release without this map has counted are left out.
+    pub targets: BTreeMap<Target, RunCounters>,
 }
 
 impl WindowCounters {
@@ -42,11 +46,12 @@ impl Runs {
         let CountedWindow { from, live_from, counted_since, complete } =
             store.counting_progress().await?.window(since, now);
         let until = now.checked_add(AHEAD).unwrap_or(Timestamp::MAX);
-        let mut counters: BTreeMap<CounterKey, RunCounters> =
+        let mut groups: BTreeMap<CounterGroup, RunCounters> =
             store.read_counters(from, live_from, job).await?.into_iter().collect();
-        for (key, live) in store.count_ended_runs(live_from, until, job).await? {
-            counters.entry(key).or_default().merge(&live);
+        for (group, live) in store.count_ended_runs(live_from, until, job).await? {
+            groups.entry(group).or_default().merge(&live);
         }
-        Ok(WindowCounters { from, counted_since, complete, counters })
+        let targets = counters_by_target(&groups);
+        Ok(WindowCounters { from, counted_since, complete, counters: counters_by_owner(groups), targets })
     }
 }

@@ -1,81 +1,115 @@
-//! Targets: which are served, and a trial of one.
+//! Targets: what they are, which are served, how their runs end, and a trial of one.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
 
-use everbell::core::store::PageRequest;
-use everbell::{Everbell, JobKey, RunFilter, RunStatus, StoreResult, Target};
+use everbell::client::{TargetReport, WindowCounters};
+use everbell::{JobKey, Target};
 use everbell_core::InstanceId;
+use everbell_core::store::RunCounters;
 use everbell_wire as wire;
-
-use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 use super::runs::tried;
+use crate::access::Role;
+use crate::counted::Window;
+use crate::defined::ConfiguredTarget;
+use crate::problem::{Kind, Problem};
+use crate::request::{ApiRequest, ApiResponse, shown};
 
 pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "The input of the target. Default: {}.")];
 
-/// The newest ended runs that failure rates are made of, and how old the oldest of them may be.
-const MAX_SAMPLED_RUNS: u32 = 1_000;
-const MAX_SAMPLE_AGE: Duration = Duration::from_hours(24);
-
-/// How many of the recent runs of a target failed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Recent {
-    /// The number of runs that ended.
-    pub runs: u64,
-    /// The number of runs that failed.
-    pub failures: u64,
+/// What is known about all targets.
+struct Known {
+    report: TargetReport,
+    defined: Vec<ConfiguredTarget>,
+    /// The runs of 24 hours and of 7 days, if the caller may read runs.
+    runs: Option<(Arc<WindowCounters>, Arc<WindowCounters>)>,
+    is_admin: bool,
 }
 
-impl Recent {
-    /// The share that failed, from 0 to 1.
-    pub fn failure_rate(self) -> Option<f64> {
-        let small = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        (self.runs > 0).then(|| small(self.failures) / small(self.runs))
+impl Known {
+    async fn read(request: &ApiRequest) -> Result<Known, Problem> {
+        let app = &request.app;
+        let runs = if request.may_read_runs() {
+            Some((app.counters(Window::Day).await?, app.counters(Window::Week).await?))
+        } else {
+            None
+        };
+        Ok(Known {
+            report: app.bell.targets().await?,
+            defined: app.options().targets.clone(),
+            runs,
+            is_admin: request.actor.role >= Role::Admin,
+        })
     }
-}
 
-/// The recent runs of each target.
-pub async fn recent(bell: &Everbell) -> StoreResult<BTreeMap<Target, Recent>> {
-    let filter = RunFilter {
-        status: vec![RunStatus::Succeeded, RunStatus::Failed],
-        from: bell.now().checked_sub(MAX_SAMPLE_AGE).ok(),
-        ..RunFilter::default()
-    };
-    let page = bell.runs().list(&filter, &PageRequest { limit: MAX_SAMPLED_RUNS, after: None }).await?;
-    let mut targets: BTreeMap<Target, Recent> = BTreeMap::new();
-    for run in page.items {
-        let recent = targets.entry(run.target).or_default();
-        recent.runs += 1;
-        recent.failures += u64::from(run.status == RunStatus::Failed);
+    /// The runs of a target in the last day, compared with those of the days before.
+    fn last_day(&self, target: &Target) -> Option<wire::TargetRuns> {
+        let (day, week) = self.runs.as_ref()?;
+        let counters = |window: &WindowCounters| window.targets.get(target).cloned().unwrap_or_default();
+        let (day, week) = (counters(day), counters(week));
+        let earlier = RunCounters {
+            succeeded: week.succeeded.saturating_sub(day.succeeded),
+            failed: week.failed.saturating_sub(day.failed),
+            ..RunCounters::default()
+        };
+        Some(wire::TargetRuns::new(&day, &earlier))
     }
-    Ok(targets)
-}
 
-pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    let report = request.app.bell.targets().await?;
-    let may_read_runs = request.actor.role >= request.app.options().run_history;
-    let recent = if may_read_runs { Some(recent(&request.app.bell).await?) } else { None };
-    let document = |target: &Target, instances: &[InstanceId], jobs: u64, waiting: &[JobKey]| {
-        let recent = recent.as_ref().map(|recent| recent.get(target).copied().unwrap_or_default());
+    fn document(&self, target: &Target, instances: &[InstanceId], jobs: u64, waiting: &[JobKey]) -> wire::Target {
+        let defined = self.defined.iter().find(|defined| defined.label == target.as_str());
         wire::Target {
             target: target.to_string(),
+            r#type: defined.map(|defined| defined.kind.to_owned()),
+            address: defined.and_then(|defined| defined.address.clone()),
             instances: instances.iter().map(ToString::to_string).collect(),
             jobs,
             waiting_jobs: waiting.iter().map(ToString::to_string).collect(),
-            recent_runs: recent.map(|recent| recent.runs),
-            recent_failures: recent.map(|recent| recent.failures),
-            failure_rate: recent.and_then(Recent::failure_rate),
+            last_day: self.last_day(target),
+            block: defined.filter(|_| self.is_admin).and_then(|defined| defined.block.clone()),
         }
-    };
-    let served = report.served.iter().map(|served| document(&served.target, &served.instances, served.jobs, &[]));
-    let unserved =
-        report.unserved.iter().map(|unserved| document(&unserved.target, &[], unserved.count, &unserved.jobs));
-    let mut items: Vec<wire::Target> = served.chain(unserved).collect();
-    items.sort_by(|a, b| a.target.cmp(&b.target));
-    ApiResponse::ok(&wire::Targets { items })
+    }
+
+    /// Every target, by label.
+    fn documents(&self) -> Vec<wire::Target> {
+        let served = self.report.served.iter();
+        let served = served.map(|served| self.document(&served.target, &served.instances, served.jobs, &[]));
+        let unserved = self.report.unserved.iter();
+        let unserved = unserved.map(|unserved| self.document(&unserved.target, &[], unserved.count, &unserved.jobs));
+        let mut all: Vec<wire::Target> = served.chain(unserved).collect();
+        for defined in &self.defined {
+            let is_known = all.iter().any(|known| known.target == defined.label);
+            if let Some(target) = Target::new(&defined.label).ok().filter(|_| !is_known) {
+                all.push(self.document(&target, &[], 0, &[]));
+            }
+        }
+        all.sort_by(|a, b| a.target.cmp(&b.target));
+        all
+    }
+}
+
+/// Returns every target that is defined, that an instance serves or that a job names.
+pub async fn documents(request: &ApiRequest) -> Result<wire::Targets, Problem> {
+    let known = Known::read(request).await?;
+    let complete = known.runs.as_ref().map(|(day, _)| day.complete);
+    Ok(wire::Targets { complete, items: known.documents() })
+}
+
+/// Returns a target.
+pub async fn document(request: &ApiRequest, label: &str) -> Result<wire::Target, Problem> {
+    let found = Known::read(request).await?.documents().into_iter().find(|target| target.target == label);
+    found.ok_or_else(|| {
+        let detail = format!("There is no target `{}`.", shown(label));
+        Problem::new(Kind::NotFound, detail).with("subject", "target").with("name", label)
+    })
+}
+
+pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    ApiResponse::ok(&documents(&request).await?)
+}
+
+pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    ApiResponse::ok(&document(&request, request.part("target")).await?)
 }
 
 /// Runs a target once, without a job.

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use everbell_wire::form::target::PATH;
+pub(crate) use everbell_wire::form::target::{LOG_TARGET, target_fields};
 use everbell_wire::form::{Field, Kind, TEXT, optional, required};
 
-pub(super) const PATH: Kind = Kind::Text { min: 1, max: 4_096 };
 const URL: Kind = Kind::Text { min: 1, max: 4_096 };
 
 /// The sections, in the order in which they are shown. `target` and `job` are blocks, which are read one by one.
@@ -180,85 +181,6 @@ const SHELL: &[Field] = &[
     optional("timeout", Kind::Span, "Time limit of a command, if shorter than the job's."),
 ];
 
-macro_rules! target_fields {
-    ($($own:expr),*) => {
-        &[
-            required("label", TEXT, "The name that jobs refer to it by."),
-            required("type", Kind::Word(&["log", "http", "command"]), "The type of the target."),
-            optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent runs on this instance; the engine's limit if absent."),
-            $($own),*
-        ]
-    };
-}
-
-/// The keys of a `log` target.
-pub(crate) const LOG_TARGET: &[Field] =
-    target_fields!(optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's."));
-
-/// The keys of an `http` target.
-pub(crate) const HTTP_TARGET: &[Field] = target_fields!(
-    required("url", Kind::Secret, "The URL to call."),
-    optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "The HTTP method; POST if absent."),
-    optional("headers", Kind::Map(&Kind::Secret), "Additional headers."),
-    optional(
-        "signingKeys",
-        Kind::List { of: &Kind::Secret, max: 10 },
-        "Keys for Standard Webhooks signatures; each key signs."
-    ),
-    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys."),
-    optional("timeout", Kind::Span, "Time limit of the whole call; 30s if absent."),
-    optional(
-        "async",
-        Kind::Flag,
-        "Whether a response with status 202 means that the target works on the run and ends it later by calls of its own; no if absent."
-    ),
-    optional(
-        "lease",
-        Kind::Span,
-        "With `async`, how long the target may send no heartbeat until the run is lost; 60s if absent."
-    ),
-    optional(
-        "success",
-        Kind::List { of: &Kind::Json, max: 20 },
-        "Status codes that count as success, such as `304` or `\"200-299\"`; `[\"200-299\"]` if absent."
-    ),
-    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
-    optional(
-        "allowPrivate",
-        Kind::Flag,
-        "Whether addresses of this machine and of private networks may be called; yes if absent."
-    ),
-    optional(
-        "allowLinkLocal",
-        Kind::Flag,
-        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
-    )
-);
-
-/// The keys of a `command` target.
-pub(crate) const COMMAND_TARGET: &[Field] = target_fields!(
-    required(
-        "argv",
-        Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
-        "The program and its arguments; never a shell."
-    ),
-    optional("cwd", PATH, "The working directory; the server's if absent."),
-    optional("user", TEXT, "The user to run as, by name or number; the server's if absent."),
-    optional("group", TEXT, "The group to run as, by name or number; the user's if absent."),
-    optional("env", Kind::Map(&Kind::Secret), "Environment variables to set."),
-    optional(
-        "passEnv",
-        Kind::List { of: &TEXT, max: 1_000 },
-        "Environment variables to pass on from the server, besides `PATH`, `HOME`, `LANG` and `TZ`."
-    ),
-    optional(
-        "success",
-        Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
-        "Exit codes that count as success; `[0]` if absent."
-    ),
-    optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's.")
-);
-
 /// Pairs of keys that say the same thing in two ways.
 pub(super) const ALTERNATIVES: [(&str, &str); 3] = [
     ("database.url", "database.urlFile"),
@@ -313,16 +235,6 @@ pub(crate) const TEMPLATE: &[Field] = &[
     required("cronExpression", Kind::Text { min: 1, max: 1_000 }, "The expression."),
     optional("description", Kind::Text { min: 0, max: 500 }, "The description; the expression in words if absent."),
 ];
-
-/// The target table of a type.
-pub(crate) fn target_fields(kind: &str) -> Option<&'static [Field]> {
-    match kind {
-        "log" => Some(LOG_TARGET),
-        "http" => Some(HTTP_TARGET),
-        "command" => Some(COMMAND_TARGET),
-        _ => None,
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -34,7 +34,7 @@ use everbell::{ConnectOptions, EngineOptions, Schedule};
 use everbell_cli::PausedJob;
 use everbell_core::Draft;
 use everbell_core::alert::Rule;
-use everbell_http::ApiSettings;
+use everbell_http::{ApiSettings, ConfiguredTarget};
 use everbell_wire::Template;
 use serde_json::Value;
 
@@ -115,6 +115,8 @@ pub(crate) struct Config {
     pub(crate) metrics: MetricsSettings,
     pub(crate) jobs: JobsSettings,
     pub(crate) targets: Vec<TargetSettings>,
+    /// The same targets as people may know them.
+    pub(crate) described_targets: Vec<ConfiguredTarget>,
     /// Each names one of the targets.
     pub(crate) schedules: Vec<Schedule>,
     /// The calendars, which jobs may name.
@@ -197,6 +199,7 @@ impl Config {
             metrics: settings.metrics,
             jobs: settings.jobs,
             targets: targets.settings,
+            described_targets: targets.described,
             schedules: jobs.into_iter().map(Schedule::from).collect(),
             calendars,
             channels: notify.channels,

@@ -13,8 +13,10 @@ use serde_json::Value;
 use super::fields::target_fields;
 use super::layers::Layers;
 use super::secrets::{Secrets, in_file};
+use super::shown::callable;
 use crate::targets::{CommandSettings, HttpSettings, Kind, SHELL_LABEL, TargetSettings};
-use everbell_wire::form::{Fault, Field, Form, Naming, did_you_mean, escape};
+use everbell_http::ConfiguredTarget;
+use everbell_wire::form::{self, Fault, Field, Form, Naming, did_you_mean, escape};
 use everbell_wire::secret::Secret;
 
 /// The types, and what each of them has.
@@ -28,10 +30,12 @@ pub(super) struct Targets {
     pub(super) settings: Vec<TargetSettings>,
     /// All labels, also of blocks that cannot be used, so that their jobs are not reported for an unknown target.
     pub(super) labels: Vec<String>,
+    /// Each of them as people may know it.
+    pub(super) described: Vec<ConfiguredTarget>,
 }
 
 pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Targets {
-    let mut targets = Targets { settings: Vec::new(), labels: Vec::new() };
+    let mut targets = Targets { settings: Vec::new(), labels: Vec::new(), described: Vec::new() };
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (n, block) in layers.blocks("target").iter().enumerate() {
         let place = format!("/target/{n}");
@@ -43,6 +47,7 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Targets {
         let line = layers.document.line(&format!("{place}/label")).unwrap_or_default();
         seen.entry(label.clone()).or_insert(line);
         targets.labels.push(label);
+        targets.described.push(described(&settings, Some((block, Naming::Snake))));
         targets.settings.push(settings);
         refuse_all(layers, &place, faults);
     }
@@ -58,7 +63,25 @@ pub(super) fn add_shell(layers: &mut Layers, targets: &mut Targets, shell: Optio
         return;
     }
     targets.labels.push(shell.label.clone());
+    targets.described.push(described(&shell, None));
     targets.settings.push(shell);
+}
+
+/// A target as people may know it: never its secrets.
+pub(crate) fn described(settings: &TargetSettings, block: Option<(&Value, Naming)>) -> ConfiguredTarget {
+    // A URL that is kept elsewhere is a secret as a whole.
+    let is_url_shown = block.is_some_and(|(block, _)| block.get("url").is_some_and(Value::is_string));
+    let address = match &settings.kind {
+        Kind::Http(http) => is_url_shown.then(|| callable(&http.url)),
+        Kind::Command(command) => command.argv.first().cloned(),
+        Kind::Log | Kind::Shell(_) => None,
+    };
+    ConfiguredTarget {
+        label: settings.label.clone(),
+        kind: settings.type_name(),
+        address,
+        block: block.map(|(block, naming)| form::target::block(block, naming)),
+    }
 }
 
 /// Notes the faults of a block where it stands.

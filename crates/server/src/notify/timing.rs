@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell::Timestamp;
 use everbell_core::alert::{Kind, LateStartFact, Problem, Rule, RunningFact, SkippedFact, TimeLimit, WaitingFact};
 use everbell_core::store::{
-    CounterKey, JobFilter, JobRow, JobSort, PageRequest, RecentRuns, RunFilter, Store, StoreError, StoreResult,
+    CounterKey, counters_by_owner, JobFilter, JobRow, JobSort, PageRequest, RecentRuns, RunFilter, Store, StoreError, StoreResult,
 };
 use everbell_core::{JobKey, JobStatus, Run, RunStatus, SkipReason, TriggerType};
 use tokio::time::Instant;
@@ -242,8 +242,8 @@ impl UsualTimes {
             return Ok(*known);
         }
         let counters = store.read_counters(earlier(now, USUAL_WINDOW), now, Some(key)).await?;
-        let own = counters.into_iter().find(|(owner, _)| *owner == CounterKey::Job(key.clone()));
-        let took = own.map(|(_, counters)| counters.took).filter(|took| took.totals.runs >= MIN_USUAL_RUNS);
+        let own = counters_by_owner(counters).remove(&CounterKey::Job(key.clone()));
+        let took = own.map(|counters| counters.took).filter(|took| took.totals.runs >= MIN_USUAL_RUNS);
         let usual = took.and_then(|took| took.quantile(0.95));
         self.0.insert(key.clone(), (Instant::now(), usual));
         Ok(usual)

@@ -16,6 +16,7 @@ pub(super) fn api(config: &Config) -> ApiOptions {
         metrics_token: config.auth.metrics_token.clone(),
         templates: config.templates.clone(),
         channels: config.channels.iter().map(|channel| described(config, channel)).collect(),
+        targets: config.described_targets.clone(),
         // Whether it is allowed here or not: another instance may serve it.
         program_targets: vec![SHELL_LABEL.to_owned()],
         environment: config.ui.environment.clone(),

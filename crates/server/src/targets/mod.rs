@@ -77,6 +77,16 @@ impl TargetSettings {
         }
     }
 
+    /// The word of its type.
+    pub(crate) fn type_name(&self) -> &'static str {
+        match &self.kind {
+            Kind::Log => "log",
+            Kind::Http(_) => "http",
+            Kind::Command(_) => "command",
+            Kind::Shell(_) => SHELL_LABEL,
+        }
+    }
+
     /// Whether its runs start programs, which the supervisor has to know.
     pub(crate) fn runs_programs(&self) -> bool {
         matches!(self.kind, Kind::Command(_) | Kind::Shell(_))

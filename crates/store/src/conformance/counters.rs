@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use everbell_core::change::{self, Edit};
 use everbell_core::counting::HourToCount;
-use everbell_core::store::{CounterKey, PurgedJob, RunCounters, TimeCounts};
+use everbell_core::store::{
+    CounterGroup, CounterKey, PurgedJob, RunCounters, TimeCounts, counters_by_owner, counters_by_target,
+};
 use everbell_core::{JobKey, Overlap, Run};
 use jiff::{SignedDuration, Timestamp};
 
@@ -32,12 +34,12 @@ fn ever() -> (Timestamp, Timestamp) {
 
 async fn stored(world: &World) -> Counted {
     let (from, to) = ever();
-    world.store.read_counters(from, to, None).await.unwrap().into_iter().collect()
+    counters_by_owner(world.store.read_counters(from, to, None).await.unwrap())
 }
 
 async fn live(world: &World) -> Counted {
     let (from, to) = ever();
-    world.store.count_ended_runs(from, to, None).await.unwrap().into_iter().collect()
+    counters_by_owner(world.store.count_ended_runs(from, to, None).await.unwrap())
 }
 
 /// Every run that has ended, one by one. `once` are the keys of one-time jobs.
@@ -100,13 +102,13 @@ pub async fn counters_of_one_job_and_of_some_hours_are_read(fresh: Fresh) {
     crowd(&world).await;
     count_hours(&world, at("06:00")).await;
     let (from, to) = (at("01:00"), at("02:00"));
-    let all: Counted = world.store.read_counters(from, to, None).await.unwrap().into_iter().collect();
-    assert_eq!(all, world.store.count_ended_runs(from, to, None).await.unwrap().into_iter().collect());
+    let all: Counted = counters_by_owner(world.store.read_counters(from, to, None).await.unwrap());
+    assert_eq!(all, counters_by_owner(world.store.count_ended_runs(from, to, None).await.unwrap()));
     assert_eq!(all.values().map(RunCounters::runs).sum::<u64>(), 3, "{all:?}");
     let busy = JobKey::new("busy").unwrap();
     let one = world.store.read_counters(from, at("05:00"), Some(&busy)).await.unwrap();
     assert_eq!(one, world.store.count_ended_runs(from, at("05:00"), Some(&busy)).await.unwrap());
-    assert_eq!(one.iter().map(|(of, counters)| (of.clone(), counters.runs())).collect::<Vec<_>>(), [(key("busy"), 3)]);
+    assert_eq!(one.iter().map(|(of, counters)| (of.key.clone(), counters.runs())).collect::<Vec<_>>(), [(key("busy"), 3)]);
     let single = JobKey::new("once-1").unwrap();
     assert_eq!(world.store.read_counters(from, to, Some(&single)).await.unwrap(), [], "counted by target");
     assert_eq!(world.store.count_ended_runs(from, to, Some(&single)).await.unwrap(), []);
@@ -178,6 +180,35 @@ pub async fn versions_and_orgs_of_a_job_are_counted_together(fresh: Fresh) {
     assert_eq!(counted, naive(&world, &[]).await);
     let shown = |name: &str| (counted[&key(name)].succeeded, counted[&key(name)].failed);
     assert_eq!((shown("edited"), shown("each")), ((1, 1), (2, 2)));
+}
+
+pub async fn counters_know_the_target_of_each_run(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("edited", "0 * * * *")).await;
+    world.create(job("once", "once 02:30")).await;
+    world.run_due(&success(), at("01:00")).await;
+    let (id, now) = (job_id("edited", 2), at("01:30"));
+    let moved = Edit { target: Some(target(MAIL)), ..Edit::default() };
+    world.try_change("edited", now, |view| change::new_version(view, moved.clone(), id, true, "ana", now)).await.unwrap();
+    world.run_due(&failure(), at("02:00")).await;
+    world.run_due(&success(), at("02:30")).await;
+    let ended = world.runs().await;
+    let expected = |name: &str| {
+        let own = ended.iter().filter(|run| run.target == target(name));
+        let mut counters = RunCounters::default();
+        own.for_each(|run| counters.add_run(run));
+        (target(name), counters)
+    };
+    let expected = BTreeMap::from([expected(super::given::LOG), expected(MAIL)]);
+    assert_eq!((expected[&target(MAIL)].failed, expected[&target(super::given::LOG)].succeeded), (1, 2));
+    let by_target = |groups: Vec<(CounterGroup, RunCounters)>| {
+        counters_by_target(&groups.into_iter().collect::<BTreeMap<_, _>>())
+    };
+    let (from, to) = ever();
+    assert_eq!(by_target(world.store.count_ended_runs(from, to, None).await.unwrap()), expected, "from the runs");
+    count_hours(&world, at("04:00")).await;
+    assert_eq!(by_target(world.store.read_counters(from, to, None).await.unwrap()), expected, "from the counters");
+    assert_eq!(stored(&world).await[&key("edited")].runs(), 2, "one job");
 }
 
 pub async fn counters_outlive_their_runs_and_go_in_the_end(fresh: Fresh) {

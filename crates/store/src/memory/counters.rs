@@ -1,10 +1,10 @@
-//! Counters of runs by hour and job.
+//! Counters of runs by hour, job and target.
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use everbell_core::counting::{CountingProgress, HourToCount};
-use everbell_core::store::{CounterKey, CounterStore, RunCounters, StoreResult};
+use everbell_core::store::{CounterGroup, CounterKey, CounterStore, RunCounters, StoreResult};
 use everbell_core::{JobKey, Run, RunStatus};
 use jiff::Timestamp;
 
@@ -15,7 +15,7 @@ use super::state::{State, micros};
 #[derive(Debug, Default)]
 pub(super) struct StoredCounters {
     /// By the start of the hour.
-    hours: BTreeMap<(Timestamp, CounterKey), RunCounters>,
+    hours: BTreeMap<(Timestamp, CounterGroup), RunCounters>,
     /// When each hour was counted.
     counted: BTreeMap<Timestamp, Timestamp>,
 }
@@ -23,7 +23,7 @@ pub(super) struct StoredCounters {
 impl StoredCounters {
     /// Deletes the counters of a job.
     pub(super) fn purge(&mut self, key: &JobKey) {
-        self.hours.retain(|(_, of), _| !matches!(of, CounterKey::Job(job) if job == key));
+        self.hours.retain(|(_, of), _| !matches!(&of.key, CounterKey::Job(job) if job == key));
     }
 }
 
@@ -54,7 +54,7 @@ impl CounterStore for MemoryStore {
         from: Timestamp,
         to: Timestamp,
         job: Option<&JobKey>,
-    ) -> StoreResult<Vec<(CounterKey, RunCounters)>> {
+    ) -> StoreResult<Vec<(CounterGroup, RunCounters)>> {
         self.with(|state| Ok(state.count_ended_runs(from, to, job).into_iter().collect()))
     }
 
@@ -63,11 +63,11 @@ impl CounterStore for MemoryStore {
         from: Timestamp,
         to: Timestamp,
         job: Option<&JobKey>,
-    ) -> StoreResult<Vec<(CounterKey, RunCounters)>> {
+    ) -> StoreResult<Vec<(CounterGroup, RunCounters)>> {
         self.with(|state| {
-            let mut sums: BTreeMap<CounterKey, RunCounters> = BTreeMap::new();
-            let is_wanted = |hour: &Timestamp, key: &CounterKey| {
-                (from..to).contains(hour) && job.is_none_or(|job| *key == CounterKey::Job(job.clone()))
+            let mut sums: BTreeMap<CounterGroup, RunCounters> = BTreeMap::new();
+            let is_wanted = |hour: &Timestamp, key: &CounterGroup| {
+                (from..to).contains(hour) && job.is_none_or(|job| key.key == CounterKey::Job(job.clone()))
             };
             for ((_, key), counters) in state.counters.hours.iter().filter(|((hour, key), _)| is_wanted(hour, key)) {
                 sums.entry(key.clone()).or_default().merge(counters);
@@ -101,8 +101,8 @@ impl State {
         from: Timestamp,
         to: Timestamp,
         job: Option<&JobKey>,
-    ) -> BTreeMap<CounterKey, RunCounters> {
-        let mut counted: BTreeMap<CounterKey, RunCounters> = BTreeMap::new();
+    ) -> BTreeMap<CounterGroup, RunCounters> {
+        let mut counted: BTreeMap<CounterGroup, RunCounters> = BTreeMap::new();
         let ended = self.ended.values().filter(|run| ended_at(run).is_some_and(|at| (from..to).contains(&at)));
         for run in ended {
             let Some(definition) = run.job_id.and_then(|id| self.jobs.get(&id)).map(|job| &job.definition) else {
@@ -114,7 +114,8 @@ impl State {
                 CounterKey::Job(definition.key.clone())
             };
             if job.is_none_or(|job| key == CounterKey::Job(job.clone())) {
-                counted.entry(key).or_default().add_run(run);
+                let target = Some(run.target.clone());
+                counted.entry(CounterGroup { key, target }).or_default().add_run(run);
             }
         }
         counted

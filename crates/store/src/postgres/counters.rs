@@ -1,8 +1,8 @@
-//! Counters of runs by hour and job.
+//! Counters of runs by hour, job and target.
 
 use async_trait::async_trait;
 use everbell_core::counting::{CountingProgress, HourToCount};
-use everbell_core::store::{CounterKey, CounterStore, RunCounters, StoreResult, TimeCounts};
+use everbell_core::store::{CounterGroup, CounterStore, RunCounters, StoreResult, TimeCounts};
 use everbell_core::{JobKey, RunId};
 use jiff::Timestamp;
 use sqlx::Postgres;
@@ -61,7 +61,7 @@ impl CounterStore for PostgresStore {
         from: Timestamp,
         to: Timestamp,
         job: Option<&JobKey>,
-    ) -> StoreResult<Vec<(CounterKey, RunCounters)>> {
+    ) -> StoreResult<Vec<(CounterGroup, RunCounters)>> {
         let rows = self.within("counting ended runs", counting(from, to, job).fetch_all_on(&self.pool)).await?;
         Ok(ended_runs(rows))
     }
@@ -71,7 +71,7 @@ impl CounterStore for PostgresStore {
         from: Timestamp,
         to: Timestamp,
         job: Option<&JobKey>,
-    ) -> StoreResult<Vec<(CounterKey, RunCounters)>> {
+    ) -> StoreResult<Vec<(CounterGroup, RunCounters)>> {
         let (from, to) = (Micros::from(from), Micros::from(to));
         let query = match job {
             None => sqlx::query_as(include_str!("sql/read_counters.sql")).bind(from).bind(to),

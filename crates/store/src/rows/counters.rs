@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_core::store::{CounterKey, RunCounters, StoreResult, TimeCounts};
+use everbell_core::store::{CounterGroup, CounterKey, RunCounters, StoreResult, TimeCounts};
 use everbell_core::{Invalid, JobKey, RunStatus, Target};
 
 use super::from_row::by_name;
 use super::{corrupt, count, readable, word};
 
-/// Runs of a job that ended alike. Times in microseconds.
+/// Runs of a job and target that ended alike. Times in microseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct EndedColumns {
     job_key: String,
@@ -39,7 +39,7 @@ by_name!(EndedColumns {
     longest_delay,
 });
 
-/// The counters of a job: of an hour, or of several, whose texts follow each other. Times in microseconds.
+/// The counters of a job and target: of an hour, or of several, whose texts follow each other. Times in microseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct CounterColumns {
     pub(crate) job_key: String,
@@ -79,12 +79,13 @@ by_name!(CounterColumns {
     failures,
 });
 
-fn key((job_key, target): (&str, &str)) -> Result<CounterKey, Invalid> {
+fn group((job_key, target): (&str, &str)) -> Result<CounterGroup, Invalid> {
     if job_key.is_empty() {
-        Target::new(target).map(CounterKey::OneTime)
-    } else {
-        JobKey::new(job_key).map(CounterKey::Job)
+        let target = Target::new(target)?;
+        return Ok(CounterGroup { key: CounterKey::OneTime(target.clone()), target: Some(target) });
     }
+    let target = if target.is_empty() { None } else { Some(Target::new(target)?) };
+    Ok(CounterGroup { key: CounterKey::Job(JobKey::new(job_key)?), target })
 }
 
 fn micros(time: Duration) -> i64 {
@@ -101,17 +102,17 @@ fn add(counts: &mut TimeCounts, place: Option<i32>, runs: u64, (total, longest):
     counts.add_place(u8::try_from(place).unwrap_or(u8::MAX), runs);
 }
 
-/// Adds up groups of runs, by key. Groups that cannot be read are left out and reported.
-pub(crate) fn ended_runs(rows: Vec<EndedColumns>) -> Vec<(CounterKey, RunCounters)> {
+/// Adds up groups of runs. Groups that cannot be read are left out and reported.
+pub(crate) fn ended_runs(rows: Vec<EndedColumns>) -> Vec<(CounterGroup, RunCounters)> {
     let name = |row: &EndedColumns| format!("{}{}", row.job_key, row.target);
-    let read = |row: EndedColumns| -> StoreResult<(CounterKey, RunStatus, EndedColumns)> {
-        let key = key((&row.job_key, &row.target)).map_err(|why| corrupt("runs", &row.job_key, why))?;
+    let read = |row: EndedColumns| -> StoreResult<(CounterGroup, RunStatus, EndedColumns)> {
+        let group = group((&row.job_key, &row.target)).map_err(|why| corrupt("runs", &row.job_key, why))?;
         let status = word(RunStatus::ALL, RunStatus::as_str, &row.status);
-        Ok((key, status.map_err(|why| corrupt("runs", &row.job_key, why))?, row))
+        Ok((group, status.map_err(|why| corrupt("runs", &row.job_key, why))?, row))
     };
-    let mut counted: BTreeMap<CounterKey, RunCounters> = BTreeMap::new();
-    for (key, status, row) in readable(rows, name, read).0 {
-        let (counters, runs) = (counted.entry(key).or_default(), count(row.runs));
+    let mut counted: BTreeMap<CounterGroup, RunCounters> = BTreeMap::new();
+    for (group, status, row) in readable(rows, name, read).0 {
+        let (counters, runs) = (counted.entry(group).or_default(), count(row.runs));
         counters.add(status, runs);
         row.failure_code.iter().for_each(|code| counters.add_failures(code, runs));
         add(&mut counters.took, row.took_place, runs, (row.took, row.longest_took));
@@ -121,17 +122,17 @@ pub(crate) fn ended_runs(rows: Vec<EndedColumns>) -> Vec<(CounterKey, RunCounter
 }
 
 impl CounterColumns {
-    pub(crate) fn new(key: &CounterKey, counters: &RunCounters) -> CounterColumns {
-        let (job_key, target) = match key {
-            CounterKey::Job(key) => (key.to_string(), String::new()),
-            CounterKey::OneTime(target) => (String::new(), target.to_string()),
+    pub(crate) fn new(group: &CounterGroup, counters: &RunCounters) -> CounterColumns {
+        let (job_key, target) = match &group.key {
+            CounterKey::Job(key) => (key.to_string(), group.target.as_ref().map(ToString::to_string)),
+            CounterKey::OneTime(target) => (String::new(), Some(target.to_string())),
         };
         let number = |runs: u64| i64::try_from(runs).unwrap_or(i64::MAX);
         let places = |counts: &TimeCounts| text(counts.places());
         let (took, delays) = (&counters.took, &counters.delays);
         CounterColumns {
             job_key,
-            target,
+            target: target.unwrap_or_default(),
             succeeded: number(counters.succeeded),
             failed: number(counters.failed),
             canceled: number(counters.canceled),
@@ -148,12 +149,12 @@ impl CounterColumns {
         }
     }
 
-    fn read(self) -> StoreResult<(CounterKey, RunCounters)> {
+    fn read(self) -> StoreResult<(CounterGroup, RunCounters)> {
         let name = format!("{}{}", self.job_key, self.target);
         self.try_read().map_err(|why| corrupt("run_counters", name, why))
     }
 
-    fn try_read(self) -> Result<(CounterKey, RunCounters), Invalid> {
+    fn try_read(self) -> Result<(CounterGroup, RunCounters), Invalid> {
         let mut counters = RunCounters {
             succeeded: count(self.succeeded),
             failed: count(self.failed),
@@ -176,12 +177,12 @@ impl CounterColumns {
             let (code, runs) = pair?;
             counters.add_failures(code, runs);
         }
-        Ok((key((&self.job_key, &self.target))?, counters))
+        Ok((group((&self.job_key, &self.target))?, counters))
     }
 }
 
-/// The counters of stored rows, by key.
-pub(crate) fn counters(rows: Vec<CounterColumns>) -> Vec<(CounterKey, RunCounters)> {
+/// The counters of stored rows, by group.
+pub(crate) fn counters(rows: Vec<CounterColumns>) -> Vec<(CounterGroup, RunCounters)> {
     let name = |row: &CounterColumns| format!("{}{}", row.job_key, row.target);
     let mut read = readable(rows, name, CounterColumns::read).0;
     read.sort_by(|a, b| a.0.cmp(&b.0));

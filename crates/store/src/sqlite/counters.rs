@@ -1,8 +1,8 @@
-//! Counters of runs by hour and job.
+//! Counters of runs by hour, job and target.
 
 use async_trait::async_trait;
 use everbell_core::counting::{CountingProgress, HourToCount};
-use everbell_core::store::{CounterKey, CounterStore, RunCounters, StoreResult};
+use everbell_core::store::{CounterGroup, CounterStore, RunCounters, StoreResult};
 use everbell_core::{JobKey, RunId};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -56,7 +56,7 @@ impl CounterStore for SqliteStore {
         from: Timestamp,
         to: Timestamp,
         job: Option<&JobKey>,
-    ) -> StoreResult<Vec<(CounterKey, RunCounters)>> {
+    ) -> StoreResult<Vec<(CounterGroup, RunCounters)>> {
         let mut held = self.reader("counting ended runs").await?;
         let mut tx = held.begin().await?;
         Ok(ended_runs(tx.all(counting(from, to, job)).await?))
@@ -67,7 +67,7 @@ impl CounterStore for SqliteStore {
         from: Timestamp,
         to: Timestamp,
         job: Option<&JobKey>,
-    ) -> StoreResult<Vec<(CounterKey, RunCounters)>> {
+    ) -> StoreResult<Vec<(CounterGroup, RunCounters)>> {
         let (from, to) = (Micros::from(from), Micros::from(to));
         let query = match job {
             None => sqlx::query(include_str!("sql/read_counters.sql")).bind(from).bind(to),

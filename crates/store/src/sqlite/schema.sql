@@ -345,10 +345,10 @@ CREATE TABLE everbell_requests (
 CREATE INDEX everbell_requests_created on everbell_requests (created_at);
 CREATE TABLE everbell_run_counters (
   hour          integer not null,
-  -- of a recurring job, all versions and orgs together; else empty
+  -- of a recurring job, all versions and orgs together; empty for all one-time jobs with this target
   job_key       text not null,
-  -- of one-time jobs, all with this target together; else empty
-  target        text not null check ((target = '') <> (job_key = '')),
+  -- empty for hours that an earlier release has counted
+  target        text not null,
   succeeded     integer not null,
   failed        integer not null,
   canceled      integer not null,
@@ -365,6 +365,7 @@ CREATE TABLE everbell_run_counters (
   delay_places  text not null,
   -- failure code:runs, separated by spaces
   failures      text not null,
+  check (target <> '' or job_key <> ''),
   primary key (hour, job_key, target)
 ) strict, without rowid;
 CREATE INDEX everbell_run_counters_job on everbell_run_counters (job_key, hour) where job_key <> '';

@@ -1,4 +1,4 @@
-//! Targets: who serves them, who needs them, and a trial.
+//! Targets: what they are, which instances serve them, how their runs end, and a trial.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -10,31 +10,72 @@ use crate::markup::url_part;
 use crate::pages::action::{Refusal, expect_operator};
 use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
-use everbell_http::api::targets::{Recent, recent};
+use everbell_http::api::targets::{document, documents};
 use everbell_http::problem::Problem;
-use everbell_wire as wire;
+use everbell_wire::elapsed::took;
+use everbell_wire::{self as wire, TargetTrend};
 
-/// How many waiting jobs of all targets are looked at, and how many of one are named.
-const MAX_WAITING_JOBS: u32 = 100;
+/// How many jobs of a target that no live instance serves are named.
 const MAX_LISTED_JOBS: usize = 5;
 
 #[derive(Template)]
 #[template(path = "targets.html")]
 struct TargetsPage {
     frame: Frame,
-    served: Vec<Served>,
+    targets: Vec<Row>,
     unserved: Vec<Unserved>,
+    /// Whether some hours of the last day are still being counted.
+    is_counting: bool,
     no_act: Option<String>,
 }
 
-struct Served {
+struct Row {
     label: String,
     part: String,
+    /// The type and the address, if this server knows them.
+    kind: Option<String>,
+    address: Option<String>,
     instances: usize,
     /// The number of current jobs with this target.
     jobs: u64,
-    /// The failure rate of recent runs, if the role may read runs.
-    failures: Option<String>,
+    /// The runs of the last day, if the role may read runs.
+    runs: Option<Runs>,
+}
+
+/// The runs of a day in words.
+struct Runs {
+    count: u64,
+    success: String,
+    failure: String,
+    failed: u64,
+    p95: String,
+    /// What is unusual about the failure rate: whether it is higher, and the words.
+    trend: Option<(bool, String)>,
+}
+
+impl Runs {
+    fn new(runs: &wire::TargetRuns) -> Runs {
+        let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), percent);
+        let before = runs.earlier_failure_rate.map_or_else(String::new, |rate| format!(" ({} before)", percent(rate)));
+        Runs {
+            count: runs.runs,
+            success: share(runs.success_rate),
+            failure: share(runs.failure_rate),
+            failed: runs.failed,
+            p95: runs.p95_ms.map_or_else(|| "–".to_owned(), took),
+            trend: match runs.trend {
+                Some(TargetTrend::Higher) => Some((true, format!("more than usual{before}"))),
+                Some(TargetTrend::Lower) => Some((false, format!("less than usual{before}"))),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// `3.1 %`; whole numbers without a fraction.
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 struct Unserved {
@@ -46,37 +87,67 @@ struct Unserved {
     jobs: Vec<(String, String)>,
 }
 
+impl Row {
+    fn new(target: &wire::Target) -> Row {
+        Row {
+            label: target.target.clone(),
+            part: url_part(&target.target),
+            kind: target.r#type.clone(),
+            address: target.address.clone(),
+            instances: target.instances.len(),
+            jobs: target.jobs,
+            runs: target.last_day.as_ref().map(Runs::new),
+        }
+    }
+}
+
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
-    let report = request.app.bell.targets_naming(MAX_WAITING_JOBS).await?;
-    let recent = if request.may_read_runs() { Some(recent(&request.app.bell).await?) } else { None };
-    let served = report.served.iter().map(|served| Served {
-        failures: recent.as_ref().map(|recent| failures(recent.get(&served.target).copied().unwrap_or_default())),
-        part: url_part(served.target.as_str()),
-        label: served.target.to_string(),
-        instances: served.instances.len(),
-        jobs: served.jobs,
-    });
-    let unserved = report.unserved.iter().map(|unserved| Unserved {
-        part: url_part(unserved.target.as_str()),
-        label: unserved.target.to_string(),
-        count: unserved.count,
-        jobs: unserved.jobs.iter().take(MAX_LISTED_JOBS).map(|key| (key.to_string(), url_part(key.as_str()))).collect(),
-    });
+    let targets = documents(&request.to_api_request()).await?;
+    let waiting = targets.items.iter().filter(|target| target.instances.is_empty() && target.jobs > 0);
     let page = TargetsPage {
-        served: served.collect(),
-        unserved: unserved.collect(),
+        unserved: waiting
+            .map(|target| Unserved {
+                label: target.target.clone(),
+                part: url_part(&target.target),
+                count: target.jobs,
+                jobs: target.waiting_jobs.iter().take(MAX_LISTED_JOBS).map(|key| (key.clone(), url_part(key))).collect(),
+            })
+            .collect(),
+        targets: targets.items.iter().map(Row::new).collect(),
+        is_counting: targets.complete == Some(false),
         no_act: request.barred(Role::Operator),
         frame: request.frame(Section::Targets, "Targets").await,
     };
     UiResponse::page(&page)
 }
 
-/// `3 % (3 of 100)`.
-fn failures(recent: Recent) -> String {
-    match recent.failure_rate() {
-        Some(rate) => format!("{:.0} % ({} of {})", rate * 100.0, recent.failures, recent.runs),
-        None => "no runs".to_owned(),
-    }
+#[derive(Template)]
+#[template(path = "targets/show.html")]
+struct TargetPage {
+    frame: Frame,
+    target: Row,
+    /// The instances that serve it, as `host:pid`.
+    instances: Vec<String>,
+    /// The block of a configuration file, for admins.
+    block: Option<String>,
+    no_act: Option<String>,
+}
+
+pub(crate) async fn show_one(request: UiRequest) -> Result<UiResponse, Problem> {
+    let target = document(&request.to_api_request(), request.part("label")).await?;
+    let known = request.app.bell.instances().await?;
+    let name = |id: &String| {
+        let found = known.iter().find(|instance| instance.id.to_string() == *id);
+        found.map_or_else(|| id.clone(), |instance| format!("{}:{}", instance.host, instance.pid))
+    };
+    let page = TargetPage {
+        instances: target.instances.iter().map(name).collect(),
+        no_act: request.barred(Role::Operator),
+        frame: request.frame(Section::Targets, format!("Target {}", target.target)).await,
+        target: Row::new(&target),
+        block: target.block,
+    };
+    UiResponse::page(&page)
 }
 
 #[derive(Template)]

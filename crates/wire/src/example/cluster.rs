@@ -5,21 +5,40 @@ use serde_json::json;
 use super::{ACTOR, CREATED_AT, Example, INSTANCE_ID, NOW, at};
 use crate::problem::ProblemKind;
 use crate::{
-    AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Status, Target, Targets, Token,
+    AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Status, Target, TargetRuns, TargetTrend,
+    Targets, Token,
 };
 
-impl Example for Targets {
-    fn example() -> Targets {
-        let target = Target {
+impl Example for Target {
+    fn example() -> Target {
+        Target {
             target: "send-report".to_owned(),
+            r#type: Some("http".to_owned()),
+            address: Some("https://reports.example.com".to_owned()),
             instances: vec![INSTANCE_ID.to_owned()],
             jobs: 1,
             waiting_jobs: Vec::new(),
-            recent_runs: Some(20),
-            recent_failures: Some(1),
-            failure_rate: Some(0.05),
-        };
-        Targets { items: vec![target] }
+            last_day: Some(TargetRuns {
+                runs: 21,
+                succeeded: 19,
+                failed: 1,
+                canceled: 0,
+                skipped: 1,
+                success_rate: Some(0.95),
+                failure_rate: Some(0.05),
+                earlier_failure_rate: Some(0.02),
+                trend: Some(TargetTrend::Usual),
+                p95_ms: Some(8_400),
+                longest_ms: Some(9_120),
+            }),
+            block: None,
+        }
+    }
+}
+
+impl Example for Targets {
+    fn example() -> Targets {
+        Targets { complete: Some(true), items: vec![Target::example()] }
     }
 }
 

@@ -13,6 +13,7 @@ mod naming;
 mod query;
 mod reading;
 pub mod schema;
+pub mod target;
 mod span;
 
 pub use did_you_mean::{did_you_mean, format_suggestions};

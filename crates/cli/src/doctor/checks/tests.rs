@@ -125,9 +125,10 @@ fn unserved_target_is_an_error() {
         instances: instances.iter().map(ToString::to_string).collect(),
         jobs,
         waiting_jobs: named.iter().map(ToString::to_string).collect(),
-        recent_runs: None,
-        recent_failures: None,
-        failure_rate: None,
+        r#type: None,
+        address: None,
+        last_day: None,
+        block: None,
     };
     let served = target("log", &["i"], 0, &[]);
     assert_eq!(summaries(&targets(std::slice::from_ref(&served))), [(Level::Ok, "every job has a live target")]);

@@ -47,11 +47,49 @@ fn targets_tell_how_many_of_their_runs_failed_lately() {
     };
     let targets = server.until("/targets", |targets| {
         let (print, fail) = ended(targets);
-        print["recentRuns"] == 1 && fail["recentRuns"] == 1
+        print["lastDay"]["runs"] == 1 && fail["lastDay"]["runs"] == 1
     });
     let (print, fail) = ended(&targets);
-    assert_eq!((&print["recentFailures"], &print["failureRate"]), (&json!(0), &json!(0.0)));
-    assert_eq!((&fail["recentFailures"], &fail["failureRate"]), (&json!(1), &json!(1.0)));
+    let runs = |target: &Value| {
+        let day = &target["lastDay"];
+        (day["succeeded"].clone(), day["failed"].clone(), day["successRate"].clone(), day["failureRate"].clone())
+    };
+    assert_eq!(runs(&print), (json!(1), json!(0), json!(1.0), json!(0.0)));
+    assert_eq!(runs(&fail), (json!(0), json!(1), json!(0.0), json!(1.0)));
+    assert_eq!(targets["complete"], true);
+    assert!(print["lastDay"]["p95Ms"].is_i64(), "{print}");
+    assert_eq!(server.get("/targets/fail").expect(200)["lastDay"], fail["lastDay"]);
+    server.get("/targets/nothing").problem(404, "NotFound");
+}
+
+#[test]
+fn targets_show_where_they_lead_and_never_a_secret() {
+    let file = r#"
+[[target]]
+label = "hook"
+type = "http"
+url = "http://user:CANARY@127.0.0.1:9/CANARY?key=CANARY"
+headers = { "X-Key" = "CANARY", "Authorization" = { env = "HOME" } }
+[[target]]
+label = "program"
+type = "command"
+argv = ["/bin/echo", "--all"]
+env = { TOKEN = "CANARY" }
+"#;
+    let server = Server::with(file).registered();
+    let viewer = server.token_of("viewer");
+    let found = |label: &str| server.get(&format!("/targets/{label}")).expect(200);
+    let (hook, program) = (found("hook"), found("program"));
+    assert_eq!((&hook["type"], &hook["address"]), (&json!("http"), &json!("http://127.0.0.1:9/…")));
+    assert_eq!((&program["type"], &program["address"]), (&json!("command"), &json!("/bin/echo")));
+    let block = hook["block"].as_str().unwrap();
+    assert!(block.contains("Authorization = { env = \"HOME\" }") && block.contains("(hidden)"), "{block}");
+    assert!(program["block"].as_str().unwrap().contains("argv = [\"/bin/echo\", \"--all\"]"));
+    let seen = server.request("GET", "/targets", &[("authorization", &format!("Bearer {viewer}"))], b"").expect(200);
+    assert!(seen["items"].as_array().unwrap().iter().all(|target| target["block"].is_null()), "{seen}");
+    // The path of the URL is for admins only.
+    assert!(!seen.to_string().contains("CANARY"), "{seen}");
+    assert!(!block.contains("user:") && !block.contains("key="), "{block}");
 }
 
 #[test]

@@ -70,6 +70,7 @@ const PAGES: &[&[&str]] = &[
     &["context", "remove"],
     &["targets"],
     &["targets", "list"],
+    &["targets", "show"],
     &["targets", "try"],
     &["instances"],
     &["instances", "list"],

@@ -5,7 +5,7 @@ select t.job_key, t.target, t.status, t.failure_code, width_bucket(t.took, $6::b
        sum(t.delay)::bigint as delay, max(t.delay) as longest_delay
 from (
   select case j.schedule_type when 'recurring' then j.job_key else '' end as job_key,
-         case j.schedule_type when 'recurring' then '' else r.target end as target,
+         r.target,
          o.status, o.failure_code,
          -- `greatest` would take the other value for an attempt that never started
          case when o.started_at is not null
@@ -20,7 +20,7 @@ from (
     and ($5::text is null or (j.job_key = $5 and j.schedule_type = 'recurring'))
   union all
   select case j.schedule_type when 'recurring' then j.job_key else '' end,
-         case j.schedule_type when 'recurring' then '' else r.target end,
+         r.target,
          'skipped', null, null::bigint, null::bigint
   from everbell.runs r
   join everbell.jobs j on j.id = r.job_id

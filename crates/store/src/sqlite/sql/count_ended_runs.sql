@@ -21,7 +21,7 @@ from (
                 when t.delay is not null then 90100 end as delay_code
   from (
     select case j.schedule_type when 'recurring' then j.job_key else '' end as job_key,
-           case j.schedule_type when 'recurring' then '' else r.target end as target,
+           r.target,
            o.status, o.failure_code,
            max(o.finished_at - o.started_at, 0) as took,
            case when r.trigger glob 'schedule:*' and o.attempt = 1 then max(o.started_at - r.scheduled_at, 0) end as delay
@@ -32,7 +32,7 @@ from (
       and (?5 is null or (j.job_key = ?5 and j.schedule_type = 'recurring'))
     union all
     select case j.schedule_type when 'recurring' then j.job_key else '' end,
-           case j.schedule_type when 'recurring' then '' else r.target end,
+           r.target,
            'skipped', null, null, null
     from everbell_runs r indexed by everbell_runs_skipped
     cross join everbell_jobs j on j.id = r.job_id

@@ -1,0 +1,193 @@
+//! `[[target]]` blocks: their keys, and how they are written.
+
+use serde_json::{Value, json};
+
+use super::{Field, Kind, Naming, TEXT, optional, required};
+use crate::job_toml;
+
+/// A path of a file or folder.
+pub const PATH: Kind = Kind::Text { min: 1, max: 4_096 };
+
+/// Stands for a secret that is not shown.
+pub const HIDDEN: &str = "(hidden)";
+
+macro_rules! with_common_fields {
+    ($($own:expr),*) => {
+        &[
+            required("label", TEXT, "The name that jobs refer to it by."),
+            required("type", Kind::Word(&["log", "http", "command"]), "The type of the target."),
+            optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent runs on this instance; the engine's limit if absent."),
+            $($own),*
+        ]
+    };
+}
+
+/// The keys of a `log` target.
+pub const LOG_TARGET: &[Field] =
+    with_common_fields!(optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's."));
+
+/// The keys of an `http` target.
+pub const HTTP_TARGET: &[Field] = with_common_fields!(
+    required("url", Kind::Secret, "The URL to call."),
+    optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "The HTTP method; POST if absent."),
+    optional("headers", Kind::Map(&Kind::Secret), "Additional headers."),
+    optional(
+        "signingKeys",
+        Kind::List { of: &Kind::Secret, max: 10 },
+        "Keys for Standard Webhooks signatures; each key signs."
+    ),
+    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys."),
+    optional("timeout", Kind::Span, "Time limit of the whole call; 30s if absent."),
+    optional(
+        "async",
+        Kind::Flag,
+        "Whether a response with status 202 means that the target works on the run and ends it later by calls of its own; no if absent."
+    ),
+    optional(
+        "lease",
+        Kind::Span,
+        "With `async`, how long the target may send no heartbeat until the run is lost; 60s if absent."
+    ),
+    optional(
+        "success",
+        Kind::List { of: &Kind::Json, max: 20 },
+        "Status codes that count as success, such as `304` or `\"200-299\"`; `[\"200-299\"]` if absent."
+    ),
+    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
+    optional(
+        "allowPrivate",
+        Kind::Flag,
+        "Whether addresses of this machine and of private networks may be called; yes if absent."
+    ),
+    optional(
+        "allowLinkLocal",
+        Kind::Flag,
+        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
+    )
+);
+
+/// The keys of a `command` target.
+pub const COMMAND_TARGET: &[Field] = with_common_fields!(
+    required(
+        "argv",
+        Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
+        "The program and its arguments; never a shell."
+    ),
+    optional("cwd", PATH, "The working directory; the server's if absent."),
+    optional("user", TEXT, "The user to run as, by name or number; the server's if absent."),
+    optional("group", TEXT, "The group to run as, by name or number; the user's if absent."),
+    optional("env", Kind::Map(&Kind::Secret), "Environment variables to set."),
+    optional(
+        "passEnv",
+        Kind::List { of: &TEXT, max: 1_000 },
+        "Environment variables to pass on from the server, besides `PATH`, `HOME`, `LANG` and `TZ`."
+    ),
+    optional(
+        "success",
+        Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
+        "Exit codes that count as success; `[0]` if absent."
+    ),
+    optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's.")
+);
+
+/// The target table of a type.
+pub fn target_fields(kind: &str) -> Option<&'static [Field]> {
+    match kind {
+        "log" => Some(LOG_TARGET),
+        "http" => Some(HTTP_TARGET),
+        "command" => Some(COMMAND_TARGET),
+        _ => None,
+    }
+}
+
+/// Writes a `[[target]]` block. References to secrets are written as they are, and other secrets as [`HIDDEN`], but for URLs,
+/// of which only credentials and parameters are hidden.
+pub fn block(value: &Value, naming: Naming) -> String {
+    let kind = value.get("type").and_then(Value::as_str).unwrap_or_default();
+    let mut lines = vec!["[[target]]".to_owned()];
+    for field in target_fields(kind).unwrap_or(&LOG_TARGET[..2]) {
+        let Some(given) = value.get(&*naming.spell(field.name)).filter(|given| !given.is_null()) else { continue };
+        let shown = match (field.name, given) {
+            ("url", Value::String(url)) => json!(without_credentials(url)),
+            _ => without_secrets(given, &field.kind),
+        };
+        // What the format has no word for is left out: a block that can be read has nothing of that kind.
+        lines.extend(job_toml::line(&Naming::Snake.spell(field.name), &shown));
+    }
+    if lines.iter().any(|line| line.contains(HIDDEN)) {
+        let hint = "# Replace \"(hidden)\" by a reference: { env = \"NAME\" } or { file = \"PATH\" }.";
+        lines.insert(0, hint.to_owned());
+    }
+    format!("{}\n", lines.join("\n"))
+}
+
+fn without_secrets(value: &Value, kind: &Kind) -> Value {
+    match (kind, value) {
+        (Kind::Secret, Value::String(_)) => json!(HIDDEN),
+        (Kind::List { of, .. }, Value::Array(items)) => items.iter().map(|item| without_secrets(item, of)).collect(),
+        (Kind::Map(of), Value::Object(members)) => {
+            Value::Object(members.iter().map(|(name, value)| (name.clone(), without_secrets(value, of))).collect())
+        }
+        (_, value) => value.clone(),
+    }
+}
+
+/// A URL without user, password and parameters. A text that is hard to read is hidden as a whole.
+pub fn without_credentials(url: &str) -> String {
+    let (url, query) = url.split_once(['?', '#']).map_or((url, ""), |(url, _)| (url, "?(hidden)"));
+    let Some((scheme, rest)) = url.split_once("://") else { return HIDDEN.to_owned() };
+    let end = rest.find(['/', '\\']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (user, host) = authority.rsplit_once('@').map_or(("", authority), |(_, host)| ("(hidden)@", host));
+    if path.contains(['@', '\\']) {
+        return format!("{scheme}://{HIDDEN}");
+    }
+    format!("{scheme}://{user}{host}{path}{query}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_keep_references_and_hide_secrets() {
+        let http = json!({
+            "label": "hook", "type": "http", "url": "https://u:CANARY@h.example:8443/a/b?key=CANARY",
+            "headers": { "X-Plain": "CANARY", "Authorization": { "env": "HOOK" } }, "signing_keys": ["CANARY", { "file": "k" }],
+            "success": ["200-299", 304], "allow_private": false,
+        });
+        let text = block(&http, Naming::Snake);
+        assert!(!text.contains("CANARY"), "{text}");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("# Replace"), "{text}");
+        for line in [
+            "[[target]]",
+            "label = \"hook\"",
+            "url = \"https://(hidden)@h.example:8443/a/b?(hidden)\"",
+            "headers = { Authorization = { env = \"HOOK\" }, X-Plain = \"(hidden)\" }",
+            "signing_keys = [\"(hidden)\", { file = \"k\" }]",
+            "success = [\"200-299\", 304]",
+            "allow_private = false",
+        ] {
+            assert!(lines.contains(&line), "{line} is missing in\n{text}");
+        }
+        let command = json!({ "label": "b", "type": "command", "argv": ["/bin/b", "-a"], "passEnv": ["HOME2"] });
+        let text = block(&command, Naming::Camel);
+        assert_eq!(text, "[[target]]\nlabel = \"b\"\ntype = \"command\"\nargv = [\"/bin/b\", \"-a\"]\npass_env = [\"HOME2\"]\n");
+    }
+
+    #[test]
+    fn urls_lose_their_credentials() {
+        for (url, shown) in [
+            ("https://h/p", "https://h/p"),
+            ("https://u:CANARY@h", "https://(hidden)@h"),
+            ("https://u:C/ANARY@h/p", "https://(hidden)"),
+            ("http://127.0.0.1:1\\@h/", "http://(hidden)"),
+            ("https://h?CANARY", "https://h?(hidden)"),
+            ("https://h/p#CANARY", "https://h/p?(hidden)"),
+            ("CANARY", "(hidden)"),
+        ] {
+            assert_eq!(without_credentials(url), shown);
+        }
+    }
+}
