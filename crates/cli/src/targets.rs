@@ -1,5 +1,7 @@
 //! `everbell targets`.
 
+mod edit;
+
 use clap::{Args, Subcommand};
 use everbell_client::TryTargetRequest;
 use everbell_wire::elapsed::took;
@@ -63,6 +65,17 @@ enum TargetsCommand {
     /// Show a target, its runs of the last 24 hours and its configuration block
     #[command(before_help = SHOW_EXAMPLES)]
     Show(ShowArgs),
+    /// Define a target without a configuration file
+    ///
+    /// Only where `targets.editable` of the configuration allows it. Secrets are given by reference: `env:NAME` or `file:PATH`.
+    #[command(before_help = edit::ADD_EXAMPLES)]
+    Add(edit::AddArgs),
+    /// Change a target that is not in the configuration
+    #[command(before_help = edit::EDIT_EXAMPLES)]
+    Edit(edit::EditArgs),
+    /// Delete a target that is not in the configuration
+    #[command(name = "rm", visible_alias = "delete", before_help = edit::RM_EXAMPLES)]
+    Rm(edit::RmArgs),
     /// Run a target once, without a job
     #[command(before_help = TRY_EXAMPLES)]
     Try(TryArgs),
@@ -99,6 +112,9 @@ pub(crate) fn run(args: &TargetsArgs, now: Timestamp, output: &mut Output) -> Re
         None => list(&args.online, now, output),
         Some(TargetsCommand::List { online }) => list(online, now, output),
         Some(TargetsCommand::Show(args)) => show(args, now, output),
+        Some(TargetsCommand::Add(args)) => edit::add(args, now, output),
+        Some(TargetsCommand::Edit(args)) => edit::edit(args, now, output),
+        Some(TargetsCommand::Rm(args)) => edit::rm(args, now, output),
         Some(TargetsCommand::Try(args)) => try_once(args, now, output),
     }
 }
@@ -165,6 +181,8 @@ fn show(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
         };
         return lines(&mut session, block);
     }
+    let edited = |revision: u32| format!("{revision}, by {}", target.updated_by.as_deref().unwrap_or("?"));
+    let revision = target.revision.map(edited);
     let (instances, runs) = (target.instances.join(", "), target.last_day.as_ref().map(day));
     let rows = vec![
         row("target", Some(&target.target)),
@@ -172,6 +190,8 @@ fn show(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
         row("address", target.address.as_deref()),
         row("served by", Some(instances.as_str()).filter(|instances| !instances.is_empty())),
         row("jobs", Some(&target.jobs.to_string())),
+        row("revision", revision.as_deref()),
+        row("problem", target.problem.as_deref()),
         row("last 24 hours", runs.as_deref()),
     ];
     if session.out.is_for_people() {

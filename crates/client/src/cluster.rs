@@ -57,6 +57,27 @@ impl Targets<'_> {
         self.0.get(&path(target))
     }
 
+    /// Creates or replaces a target by its definition, or, with `dry_run`, checks it. Without a revision, whatever is there is
+    /// replaced; revision 0 means that there must be none.
+    pub fn put(
+        self,
+        target: &str,
+        definition: &serde_json::Value,
+        revision: Option<u32>,
+        dry_run: bool,
+    ) -> Call<wire::TargetWritten> {
+        let call = self.0.put(&path(target)).parameter("dryRun", &dry_run.to_string()).json(definition);
+        match revision {
+            Some(revision) => call.if_match(u64::from(revision)),
+            None => call,
+        }
+    }
+
+    /// Deletes a target that is not in the configuration; with `force` also one that current jobs name.
+    pub fn delete(self, target: &str, force: bool) -> Call<()> {
+        self.0.delete(&path(target)).parameter("force", &force.to_string())
+    }
+
     /// Runs a target once, without a job.
     pub fn try_once(self, target: &str, request: &TryTargetRequest) -> Call<wire::RunNow> {
         self.0.post(&format!("{}/try", path(target))).json(request)

@@ -223,6 +223,17 @@ impl Everbell {
         }
     }
 
+    /// Replaces only the targets that this program serves by those of another builder, as [`Everbell::reload`] does: runs in
+    /// flight keep their handler. The builder is checked as a whole, and the jobs that it declares are left as they are.
+    pub async fn reload_targets(&self, builder: Builder) -> Result<(), BuildError> {
+        let _one_at_a_time = self.parts.syncer.lock().await;
+        let (mut targets, states, _) = builder.checked_reload(&self.parts)?;
+        targets.tracing = self.parts.targets.now().tracing.clone();
+        states.set_bell(self.downgrade());
+        self.parts.targets.replace(targets);
+        Ok(())
+    }
+
     /// Connects to the database with the credentials of another address of it from now on: a rotated password, another role
     /// or certificate. Nothing changes unless they work; connections with the old ones are closed when their transaction ends.
     ///

@@ -22,6 +22,7 @@ use super::live::Live;
 use super::problem::{Kind, Problem};
 use super::reload::Reload;
 use super::streams::Streams;
+use super::target_editor::TargetEditor;
 use super::{docs, openapi, proxy};
 use everbell_observe::{Duties, Metrics, Report, readiness};
 use everbell_wire::Template;
@@ -186,6 +187,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Reads the configuration again, where there is one.
     pub(crate) reload: OnceLock<Arc<dyn Reload>>,
+    /// Knows the rules for targets that admins define, where there are any.
+    pub(crate) target_editor: OnceLock<Arc<dyn TargetEditor>>,
     /// The documentation, for programs and for people: made once, as anybody may ask for it.
     documented: OnceLock<(String, String)>,
     /// The zones of jobs. A version never changes, so neither does its zone.
@@ -234,6 +237,7 @@ impl App {
             streams: Streams::default(),
             denials: Arc::default(),
             reload: OnceLock::new(),
+            target_editor: OnceLock::new(),
             documented: OnceLock::new(),
             zones: Mutex::default(),
             org_zones: Mutex::default(),

@@ -54,6 +54,12 @@ pub(crate) fn request(name: &str) -> Value {
             "from": "2027-03-15T09:30:00Z",
             "count": 2,
         }),
+        "TargetInput" => json!({
+            "type": "http",
+            "url": "https://reports.example.com/run",
+            "headers": { "Authorization": { "env": "REPORTS_AUTH" } },
+            "timeout": "2m",
+        }),
         "TryTargetRequest" => json!({ "payload": { "format": "pdf" } }),
         "ProblemAcknowledge" => json!({ "reason": "The mail server is down" }),
         "ProblemMute" => json!({ "reason": "The mail server is replaced", "until": "2027-03-16T06:00:00Z" }),

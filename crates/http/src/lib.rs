@@ -40,7 +40,9 @@ pub mod request;
 pub mod route;
 mod stall;
 mod streams;
-pub mod unavailable;
+pub mod target_editor;
+mod target_routes;
+mod unavailable;
 mod user;
 
 use std::sync::Arc;
@@ -51,8 +53,8 @@ use axum::http::Method;
 use axum::routing::{MethodFilter, on};
 use everbell_wire as wire;
 use everbell_wire::example::{
-    created_job, rescheduled_job, restored_job, retired_job, skipped_job, skipped_run, tried_target, updated_job,
-    written_org, written_override,
+    created_job, rescheduled_job, restored_job, retired_job, skipped_job, skipped_run, updated_job, written_org,
+    written_override,
 };
 use serde_json::json;
 
@@ -60,7 +62,7 @@ use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
     actions, audit, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates, orgs,
-    probes, reruns, runs, sessions, targets, tokens, top,
+    probes, reruns, runs, sessions, tokens, top,
 };
 pub use app::{ApiOptions, ApiSettings, App, Served, is_local};
 pub use defined::{Channel, ConfiguredTarget};
@@ -76,6 +78,7 @@ use reload::reload_routes;
 pub use reload::{Reload, ReloadError};
 use route::Access::{Metrics, Open, Role, RunHistory};
 use route::{Route, route};
+pub use target_editor::TargetEditor;
 pub use user::User;
 
 /// Routes below each mount.
@@ -92,6 +95,7 @@ pub fn mounted_routes() -> Vec<Route> {
         backfill_routes::backfill_routes(),
         calendar_routes::calendar_routes(),
         report_routes::report_routes(),
+        target_routes::target_routes(),
         other_routes(),
     ]
     .concat()
@@ -258,13 +262,6 @@ fn other_routes() -> Vec<Route> {
             .returns::<wire::Preview>(200, "The meaning of the expression"),
         route(get.clone(), "/templates", Role(Viewer), cron::templates).does("listTemplates", "List cron expression templates")
             .returns_items::<wire::Template>("The templates"),
-        route(get.clone(), "/targets", Role(Viewer), targets::list).does("listTargets", "List targets and the instances that serve them")
-            .details("With the runs of the last 24 hours of each, from counters by hour. Admins also get its `[[target]]` block.")
-            .returns::<wire::Targets>(200, "The targets"),
-        route(get.clone(), "/targets/{target}", Role(Viewer), targets::get).does("getTarget", "Get a target")
-            .returns::<wire::Target>(200, "The target").problems(&[NotFound]),
-        route(post.clone(), "/targets/{target}/try", Role(Operator), targets::try_once).does("tryTarget", "Run a target once, without a job").body("TryTargetRequest", targets::TRY)
-            .returns_example::<wire::RunNow>(202, "The run", tried_target).problems(&[NotFound]),
         route(get.clone(), "/instances", Role(Viewer), instances::list).does("listInstances", "List instances, oldest first")
             .returns_items::<wire::Instance>("The instances"),
         route(post.clone(), "/instances/{instanceId}/drain", Role(Admin), instances::drain).does("drainInstance", "Drain an instance")

@@ -27,6 +27,8 @@ macro_rules! migrations {
             include_str!("migrations/0021_backfills.sql"),
             include_str!("migrations/0022_waiting_runs.sql"),
             include_str!("migrations/0023_remote_runs.sql"),
+            include_str!("migrations/0024_target_counters.sql"),
+            include_str!("migrations/0025_targets.sql"),
         ]
     };
 }

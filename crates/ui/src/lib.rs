@@ -286,7 +286,13 @@ fn admin_pages() -> Vec<Page> {
         get("/cluster/{id}/drain", Role(Viewer), pages::cluster::drain::show),
         post("/cluster/{id}/drain", pages::cluster::drain::send),
         get("/targets", Role(Viewer), pages::targets::show),
+        get("/new-target", Role(Viewer), pages::target_form::show).query(pages::target_form::QUERY),
+        page(Method::POST, "/new-target", Role(Viewer), pages::target_form::send).query(pages::target_form::QUERY),
         get("/targets/{label}", Role(Viewer), pages::targets::show_one),
+        get("/targets/{label}/edit", Role(Viewer), pages::target_form::show),
+        post("/targets/{label}/edit", pages::target_form::send),
+        get("/targets/{label}/delete", Role(Viewer), pages::target_form::delete_form),
+        post("/targets/{label}/delete", pages::target_form::delete),
         get("/targets/{label}/try", Role(Viewer), pages::targets::try_form),
         post("/targets/{label}/try", pages::targets::try_now),
         get("/audit", Role(Operator), pages::audit::show).query(pages::audit::QUERY),
@@ -302,10 +308,10 @@ fn admin_pages() -> Vec<Page> {
 
 /// The first words of all paths, where no API can be mounted.
 #[rustfmt::skip]
-pub const RESERVED_PATHS: [&str; 23] = [
+pub const RESERVED_PATHS: [&str; 24] = [
     "sign-in", "sign-out", "choices", "jobs", "runs", "new", "new-org", "import", "import-orgs", "bulk", "timeline",
     "orgs", "cluster", "targets", "audit", "settings", "ui", "problems", "find", "calendars", "freezes", "new-calendar",
-    "top",
+    "top", "new-target",
 ];
 
 /// The pages of one application.

@@ -81,7 +81,7 @@ pub use remote::{RemoteRun, RemoteSide, RunProgress};
 pub use report::{ClusterStats, NextFire, NextFires, Outage, OutageJob};
 pub use run::{Canceled, OrgRun, Run, RunNow, RunNowOrgs, RunsNow, StartedRun};
 pub use stats::Stats;
-pub use target::{Target, TargetRuns, TargetTrend, Targets};
+pub use target::{Target, TargetRuns, TargetTrend, TargetWritten, Targets};
 pub use template::Template;
 pub use text::{clock_face, printable, shell};
 pub use top::{Top, TopBy, TopItem};

@@ -1,6 +1,7 @@
 //! Targets: what they are, which instances serve them, and how their runs end.
 
 use everbell_core::store::{FailureTrend, RunCounters};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,6 +31,13 @@ pub struct Target {
     /// The host that an `http` target calls, or the program that a `command` target runs; null for others, and if only a
     /// reference to the URL is known. Never a secret.
     pub address: Option<String>,
+    /// `config` for a block of the configuration of the instance that answers, `api` for a stored target; null for targets that
+    /// only other instances or programs define.
+    pub source: Option<String>,
+    /// 1, 2, 3, …; grows with each edit of a stored target. The ETag.
+    pub revision: Option<u32>,
+    /// Why the instance that answers does not serve this stored target; null if it does.
+    pub problem: Option<String>,
     /// The live instances that serve it.
     pub instances: Vec<String>,
     /// How many jobs that are not retired name it.
@@ -41,6 +49,27 @@ pub struct Target {
     /// Its `[[target]]` block, with references to secrets as they are written and other secrets hidden; null for callers that
     /// are not admins.
     pub block: Option<String>,
+    /// The definition of a stored target, with references to secrets; null for callers that are not admins.
+    pub definition: Option<serde_json::Value>,
+    /// The actor who wrote this revision of a stored target.
+    pub updated_by: Option<String>,
+    /// When this revision was written.
+    pub updated_at: Option<Timestamp>,
+}
+
+/// A target that was written, or would be.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetWritten {
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// Whether there was no stored target with this label.
+    pub created: bool,
+    /// Why the instance that answers cannot serve it, such as a variable that is not set; null if it can. Other instances
+    /// look for themselves.
+    pub problem: Option<String>,
+    /// The target as it is now; null for a dry run.
+    pub target: Option<Target>,
 }
 
 /// The runs of a target that ended in the last 24 hours. Trials are not counted.

@@ -147,6 +147,13 @@ pub(super) fn targets(all: &[wire::Target]) -> Vec<Finding> {
         // With many jobs, only some of them are named.
         let waiting: Vec<&str> = target.waiting_jobs.iter().map(String::as_str).collect();
         let count = target.jobs as usize;
+        if let Some(problem) = &target.problem {
+            findings.push(Finding::warning(
+                "targets",
+                format!("the server that answered does not serve `{}`: {problem}", target.target),
+                "give every instance the secrets of its targets, or correct the definition: everbell targets edit",
+            ));
+        }
         if !target.instances.is_empty() || count == 0 {
             continue;
         }

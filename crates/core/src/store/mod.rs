@@ -30,6 +30,7 @@ mod org_store;
 mod remote_store;
 mod report_store;
 mod run_store;
+mod target_store;
 
 mod answers;
 mod beat;
@@ -71,7 +72,9 @@ pub use calendar_store::{
 };
 pub use cluster_store::ClusterStore;
 pub use counter_store::CounterStore;
-pub use counters::{CounterGroup, CounterKey, FailureTrend, RunCounters, TimeCounts, counters_by_owner, counters_by_target};
+pub use counters::{
+    CounterGroup, CounterKey, FailureTrend, RunCounters, TimeCounts, counters_by_owner, counters_by_target,
+};
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
@@ -99,6 +102,7 @@ pub use sessions::{
     SessionFilter,
 };
 pub use starting::{PlanDue, StartRuns, TargetRoom};
+pub use target_store::{MAX_NAMED_USERS, MAX_STORED_TARGETS, StoredTarget, TargetStore};
 
 pub use crate::micros::micros;
 
@@ -128,6 +132,7 @@ pub trait Store:
     + CounterStore
     + BackfillStore
     + RemoteStore
+    + TargetStore
     + std::fmt::Debug
 {
 }
@@ -144,6 +149,7 @@ impl<S> Store for S where
         + CounterStore
         + BackfillStore
         + RemoteStore
+        + TargetStore
         + std::fmt::Debug
 {
 }

@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_core::{JobKey, Target};
 use everbell_core::counting::CountedWindow;
-use everbell_core::store::{
-    CounterGroup, CounterKey, RunCounters, StoreResult, counters_by_owner, counters_by_target,
-};
+use everbell_core::store::{CounterGroup, CounterKey, RunCounters, StoreResult, counters_by_owner, counters_by_target};
+use everbell_core::{JobKey, Target};
 use jiff::Timestamp;
 
 use super::Runs;

@@ -26,6 +26,7 @@ pub mod reports;
 pub mod reruns;
 pub mod runs;
 pub mod sessions;
+pub mod target_edits;
 pub mod targets;
 pub mod tokens;
 pub mod top;

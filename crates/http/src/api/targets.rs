@@ -5,7 +5,7 @@ use std::sync::Arc;
 use everbell::client::{TargetReport, WindowCounters};
 use everbell::{JobKey, Target};
 use everbell_core::InstanceId;
-use everbell_core::store::RunCounters;
+use everbell_core::store::{RunCounters, StoredTarget};
 use everbell_wire as wire;
 use everbell_wire::form::{Field, Kind as Value, optional};
 
@@ -22,6 +22,8 @@ pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "The input o
 struct Known {
     report: TargetReport,
     defined: Vec<ConfiguredTarget>,
+    /// Targets that admins define, and why this instance does not serve them.
+    stored: Vec<(StoredTarget, ConfiguredTarget, Option<String>)>,
     /// The runs of 24 hours and of 7 days, if the caller may read runs.
     runs: Option<(Arc<WindowCounters>, Arc<WindowCounters>)>,
     is_admin: bool,
@@ -38,6 +40,7 @@ impl Known {
         Ok(Known {
             report: app.bell.targets().await?,
             defined: app.options().targets.clone(),
+            stored: stored(request).await?,
             runs,
             is_admin: request.actor.role >= Role::Admin,
         })
@@ -57,7 +60,9 @@ impl Known {
     }
 
     fn document(&self, target: &Target, instances: &[InstanceId], jobs: u64, waiting: &[JobKey]) -> wire::Target {
-        let defined = self.defined.iter().find(|defined| defined.label == target.as_str());
+        let stored = self.stored.iter().find(|(stored, ..)| stored.label == *target);
+        let declared = self.defined.iter().find(|defined| defined.label == target.as_str());
+        let defined = declared.or(stored.map(|(_, described, _)| described));
         wire::Target {
             target: target.to_string(),
             r#type: defined.map(|defined| defined.kind.to_owned()),
@@ -66,6 +71,18 @@ impl Known {
             jobs,
             waiting_jobs: waiting.iter().map(ToString::to_string).collect(),
             last_day: self.last_day(target),
+            source: match (declared, stored) {
+                (Some(_), _) => Some("config".to_owned()),
+                (None, Some(_)) => Some("api".to_owned()),
+                (None, None) => None,
+            },
+            revision: stored.map(|(stored, ..)| stored.revision),
+            problem: stored.and_then(|(.., problem)| problem.clone()),
+            definition: stored
+                .filter(|_| self.is_admin)
+                .and_then(|(stored, ..)| serde_json::from_str(stored.definition.as_str()).ok()),
+            updated_by: stored.map(|(stored, ..)| stored.updated_by.clone()),
+            updated_at: stored.map(|(stored, ..)| stored.updated_at),
             block: defined.filter(|_| self.is_admin).and_then(|defined| defined.block.clone()),
         }
     }
@@ -77,15 +94,36 @@ impl Known {
         let unserved = self.report.unserved.iter();
         let unserved = unserved.map(|unserved| self.document(&unserved.target, &[], unserved.count, &unserved.jobs));
         let mut all: Vec<wire::Target> = served.chain(unserved).collect();
-        for defined in &self.defined {
-            let is_known = all.iter().any(|known| known.target == defined.label);
-            if let Some(target) = Target::new(&defined.label).ok().filter(|_| !is_known) {
+        for label in
+            self.defined.iter().chain(self.stored.iter().map(|(_, described, _)| described)).map(|one| &one.label)
+        {
+            let is_known = all.iter().any(|known| known.target == *label);
+            if let Some(target) = Target::new(label).ok().filter(|_| !is_known) {
                 all.push(self.document(&target, &[], 0, &[]));
             }
         }
         all.sort_by(|a, b| a.target.cmp(&b.target));
         all
     }
+}
+
+/// The stored targets, where the server knows such.
+async fn stored(request: &ApiRequest) -> Result<Vec<(StoredTarget, ConfiguredTarget, Option<String>)>, Problem> {
+    let app = &request.app;
+    let Some(editor) = app.target_editor.get() else { return Ok(Vec::new()) };
+    let is_editable = !editor.editable().await.is_empty();
+    let rows = app.bell.store().stored_targets().await?;
+    let known = rows.into_iter().map(|row| {
+        let definition = serde_json::from_str(row.definition.as_str()).unwrap_or_default();
+        let described = editor.describe(row.label.as_str(), &definition);
+        let problem = if is_editable {
+            editor.known_problem(&row)
+        } else {
+            Some("`targets.editable` of the configuration of this instance does not allow stored targets".to_owned())
+        };
+        (row, described, problem)
+    });
+    Ok(known.collect())
 }
 
 /// Returns every target that is defined, that an instance serves or that a job names.
@@ -109,7 +147,12 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
 }
 
 pub(crate) async fn get(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    ApiResponse::ok(&document(&request, request.part("target")).await?)
+    let target = document(&request, request.part("target")).await?;
+    let response = ApiResponse::ok(&target)?;
+    Ok(match target.revision {
+        Some(revision) => response.header("etag", format!("\"{revision}\"")),
+        None => response,
+    })
 }
 
 /// Runs a target once, without a job.

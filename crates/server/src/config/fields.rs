@@ -21,6 +21,11 @@ pub(crate) const SECTIONS: &[Field] = &[
     optional("metrics", Kind::Object(METRICS), "The metrics at `/metrics`."),
     optional("jobs", Kind::Object(JOBS), "How `[[job]]` blocks are synced with the jobs in the database."),
     optional("shell", Kind::Object(SHELL), "The built-in target `shell`, which runs the command of a payload."),
+    optional(
+        "targets",
+        Kind::Object(TARGETS),
+        "Whether admins may define targets by API, page and command, and what those may use.",
+    ),
     optional("target", Kind::Json, "Targets, one block each."),
     optional("job", Kind::Json, "Jobs, one block each."),
     optional("calendar", Kind::Json, "Calendars that jobs may name, one block each."),
@@ -181,6 +186,25 @@ const SHELL: &[Field] = &[
     optional("timeout", Kind::Span, "Time limit of a command, if shorter than the job's."),
 ];
 
+const TARGETS: &[Field] = &[
+    optional(
+        "editable",
+        Kind::List { of: &Kind::Word(&["http", "command"]), max: 2 },
+        "The types of targets that admins may create, edit and delete without this file. With `command`, every admin token can run any program as the user of the server.",
+    ),
+    optional(
+        "secretEnv",
+        Kind::List { of: &TEXT, max: 100 },
+        "The environment variables that such targets may refer to, by name or by a beginning such as `HOOK_*`; none if absent.",
+    ),
+    optional("secretDir", PATH, "The folder of the files that such targets may refer to; none if absent."),
+    optional(
+        "allowPrivate",
+        Kind::Flag,
+        "Whether such targets may call addresses of this machine and of private networks.",
+    ),
+];
+
 /// Pairs of keys that say the same thing in two ways.
 pub(super) const ALTERNATIVES: [(&str, &str); 3] = [
     ("database.url", "database.urlFile"),
@@ -211,6 +235,7 @@ pub(crate) fn defaults() -> Value {
         "metrics": { "per_job": false },
         "jobs": { "app": "everbell", "removed": "keep", "adopt": false },
         "shell": { "allow": false },
+        "targets": { "editable": [], "allow_private": false },
     })
 }
 

@@ -24,6 +24,7 @@ mod secrets;
 mod sections;
 mod settings;
 mod shown;
+mod stored_targets;
 mod targets;
 mod templates;
 pub(crate) mod variables;
@@ -49,6 +50,7 @@ pub(crate) use calendars::CalendarSettings;
 pub(crate) use problem::{ConfigError, Problem};
 pub(crate) use settings::{AuthSettings, JobsSettings, LogSettings, MetricsSettings, ServerSettings, UiSettings};
 pub(crate) use shown::{Shown, callable, without_password};
+pub(crate) use stored_targets::{TargetRules, described as described_stored_target};
 pub(crate) use variables::Environment;
 
 /// The file that is used if it exists and none is named.
@@ -117,6 +119,8 @@ pub(crate) struct Config {
     pub(crate) targets: Vec<TargetSettings>,
     /// The same targets as people may know them.
     pub(crate) described_targets: Vec<ConfiguredTarget>,
+    /// Whether admins may define more of them, and what those may use.
+    pub(crate) target_rules: TargetRules,
     /// Each names one of the targets.
     pub(crate) schedules: Vec<Schedule>,
     /// The calendars, which jobs may name.
@@ -171,7 +175,9 @@ impl Config {
         form.faults().iter().for_each(|fault| layers.refuse(fault));
         let mut targets = targets::read(&mut layers, secrets);
         targets::add_shell(&mut layers, &mut targets, settings.shell.take());
-        let jobs = jobs::read(&mut layers, Some(&targets.labels));
+        // Targets that admins define are known to the database only.
+        let are_all_known = settings.target_rules.editable.is_empty();
+        let jobs = jobs::read(&mut layers, are_all_known.then_some(&*targets.labels));
         let calendars = calendars::read(&mut layers);
         let notify = notify::read(&mut layers, secrets);
         let templates = templates::read(&mut layers);
@@ -200,6 +206,7 @@ impl Config {
             jobs: settings.jobs,
             targets: targets.settings,
             described_targets: targets.described,
+            target_rules: settings.target_rules,
             schedules: jobs.into_iter().map(Schedule::from).collect(),
             calendars,
             channels: notify.channels,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use everbell::{ConnectOptions, EngineOptions, Removed, TargetOptions};
 
+use super::TargetRules;
 use super::fields::ALTERNATIVES;
 use super::secrets::{Secrets, in_file};
 use super::settings::{
@@ -65,6 +66,7 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
             adopt: form.flag("jobs.adopt"),
         },
         shell: shell(form, secrets),
+        target_rules: target_rules(form),
         server,
     }
 }
@@ -85,6 +87,24 @@ fn shell(form: &mut Form<'_>, secrets: Secrets<'_>) -> Option<TargetSettings> {
         form.note(Fault::new(format!("/shell/{field}"), "invalid", problem));
     }
     form.flag("shell.allow").then_some(settings)
+}
+
+/// What admins may define.
+fn target_rules(form: &mut Form<'_>) -> TargetRules {
+    let texts = |path: &str| form.list(path).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let rules = TargetRules {
+        editable: texts("targets.editable"),
+        secret_env: texts("targets.secretEnv"),
+        secret_dir: form.text("targets.secretDir").map(PathBuf::from),
+        allow_private: form.flag("targets.allowPrivate"),
+    };
+    if let Some(n) =
+        rules.secret_env.iter().position(|name| name.trim_end_matches('*').contains(['*', '=']) || name.is_empty())
+    {
+        let detail = "must be the name of a variable, or the beginning of names and one `*`, such as `HOOK_*`";
+        form.fault(&format!("targets.secretEnv.{n}"), "invalid", detail);
+    }
+    rules
 }
 
 fn server(form: &mut Form<'_>) -> ServerSettings {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use everbell::{ConnectOptions, EngineOptions, Removed};
 
+use super::TargetRules;
 use crate::targets::TargetSettings;
 use everbell_http::ApiSettings;
 use everbell_http::access;
@@ -122,6 +123,7 @@ pub(super) struct Settings {
     pub(super) jobs: JobsSettings,
     /// The built-in target, where it is allowed.
     pub(super) shell: Option<TargetSettings>,
+    pub(super) target_rules: TargetRules,
 }
 
 impl Settings {
@@ -134,6 +136,11 @@ impl Settings {
                 "{listen} can be reached from other machines, and tokens are sent unencrypted; put a proxy with TLS in \
                  front and set `trust_proxy = true`, or listen on 127.0.0.1"
             ));
+        }
+        if self.target_rules.editable.iter().any(|word| word == "command") {
+            let warning =
+                "`targets.editable` allows `command`: every admin token can run any program as the user of the server";
+            warnings.push(warning.to_owned());
         }
         if self.database.reveal().ends_with(":memory:") {
             warnings.push("the database is in memory: all data is lost when the server stops".to_owned());

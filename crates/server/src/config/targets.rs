@@ -39,7 +39,7 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Targets {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (n, block) in layers.blocks("target").iter().enumerate() {
         let place = format!("/target/{n}");
-        let (settings, mut faults) = target(block, secrets);
+        let (settings, mut faults) = target(block, secrets, Naming::Snake);
         let label = block.get("label").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(first) = seen.get(&label).filter(|_| !label.is_empty()) {
             faults.push(Fault::new("/label", "invalid", format!("is defined twice; the other one is on line {first}")));
@@ -92,11 +92,11 @@ pub(super) fn refuse_all(layers: &mut Layers, place: &str, faults: Vec<Fault>) {
 }
 
 /// A target as far as it could be read, and what is wrong with it.
-fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
+pub(super) fn target(block: &Value, secrets: Secrets<'_>, naming: Naming) -> (TargetSettings, Vec<Fault>) {
     let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let fields = target_fields(&kind);
     // Without a type nothing but the label can be judged: what else there is depends on it.
-    let mut form = Form::read(block, fields.unwrap_or(&super::fields::LOG_TARGET[..2]), Naming::Snake);
+    let mut form = Form::read(block, fields.unwrap_or(&super::fields::LOG_TARGET[..2]), naming);
     let mut options = TargetOptions::default();
     options.concurrency = form.count("concurrency");
     let settings = match kind.as_str() {
@@ -121,15 +121,26 @@ fn target(block: &Value, secrets: Secrets<'_>) -> (TargetSettings, Vec<Fault>) {
     // A value that cannot be read would be reported twice.
     if form.faults_mut().is_empty() {
         for (field, problem) in settings.problems() {
-            form.note(Fault::new(format!("/{field}"), "invalid", problem));
+            let name = if naming == Naming::Camel { camel(field) } else { field.to_owned() };
+            form.note(Fault::new(format!("/{name}"), "invalid", problem));
         }
     }
-    let faults = form.faults().into_iter().filter_map(|fault| in_context(fault, &kind, fields)).collect();
+    let faults = form.faults().into_iter().filter_map(|fault| in_context(fault, &kind, fields, naming)).collect();
     (settings, faults)
 }
 
+/// A name in the spelling of the API.
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (head, rest) = word.split_at(word.len().min(1));
+        name + &head.to_ascii_uppercase() + rest
+    })
+}
+
 /// Reports a key of another type as such; without a type, no key is unknown.
-fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Fault> {
+fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>, naming: Naming) -> Option<Fault> {
     if fault.pointer == "/type" && kind == SHELL_LABEL {
         let detail = "`shell` is built in and needs no block: set `allow = true` in the section `[shell]`";
         return Some(Fault { detail: detail.to_owned(), ..fault });
@@ -138,12 +149,12 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>) -> Option<Faul
         return Some(fault);
     }
     let name = fault.pointer.trim_start_matches('/');
-    let has = |fields: &[Field]| fields.iter().any(|field| Naming::Snake.spell(field.name) == name);
+    let has = |fields: &[Field]| fields.iter().any(|field| naming.spell(field.name) == name);
     let owner = TYPES.into_iter().find(|other| target_fields(other).is_some_and(has));
     match owner {
         None if fields.is_none() => {
             let names: Vec<_> = TYPES.into_iter().filter_map(target_fields).flatten().map(|field| field.name).collect();
-            let names: Vec<_> = names.iter().map(|name| Naming::Snake.spell(name)).collect();
+            let names: Vec<_> = names.iter().map(|name| naming.spell(name)).collect();
             let near = did_you_mean(name, names.iter().map(AsRef::as_ref));
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             let detail = format!("is not known here{near}");

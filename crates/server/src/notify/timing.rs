@@ -6,7 +6,8 @@ use std::time::Duration;
 use everbell::Timestamp;
 use everbell_core::alert::{Kind, LateStartFact, Problem, Rule, RunningFact, SkippedFact, TimeLimit, WaitingFact};
 use everbell_core::store::{
-    CounterKey, counters_by_owner, JobFilter, JobRow, JobSort, PageRequest, RecentRuns, RunFilter, Store, StoreError, StoreResult,
+    CounterKey, JobFilter, JobRow, JobSort, PageRequest, RecentRuns, RunFilter, Store, StoreError, StoreResult,
+    counters_by_owner,
 };
 use everbell_core::{JobKey, JobStatus, Run, RunStatus, SkipReason, TriggerType};
 use tokio::time::Instant;

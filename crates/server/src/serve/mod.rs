@@ -8,10 +8,11 @@ mod greeting;
 mod options;
 mod reload;
 mod signals;
+mod stored;
 mod warnings;
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use everbell::{BuildError, Builder, CalendarAction, Everbell, Source, StoreError, SyncAction};
@@ -21,13 +22,14 @@ use tokio::sync::watch;
 
 use crate::config::{Config, Environment, ServeFlags};
 use crate::notify::{self, Notifications};
-use crate::targets::{Problem, Supervisor};
+use crate::targets::{Problem, Supervisor, TargetSettings};
 use everbell_cli::{CliError, Exit};
 use everbell_http::{self as http, App, Pages};
 use everbell_observe::{Metrics, Notifier, Timed, logs};
 use everbell_ui::Ui;
 use reload::{Programs, Reloader};
 use signals::Signals;
+use stored::Stored;
 
 /// How long requests that are being answered may take to end when everything else has.
 const LAST_REQUESTS_TIMEOUT: Duration = Duration::from_secs(6);
@@ -125,7 +127,9 @@ impl Start<'_> {
             copies::check(&*store, config).await?;
         }
         let supervisor = Programs::default();
-        let bell = build(config, &metrics, &supervisor, store).await?;
+        let stored = Stored::load(config, &origin.environment, &*store).await;
+        let stored = stored.map_err(|error| cannot_build(&error.into()))?;
+        let bell = build(config, &stored.settings, &metrics, &supervisor, store).await?;
         let notifications = config.notifications().map_err(|(field, problem): Problem| CliError::Failed {
             message: format!("a notification channel: {field}: {problem}"),
             hint: Some("`everbell config check` lists all problems".to_owned()),
@@ -151,8 +155,11 @@ impl Start<'_> {
             supervisor,
             notifications,
             log: filter,
+            stored: RwLock::new(Arc::new(Stored::default())),
         });
+        reloader.begin_with(stored);
         app.reload_with(Arc::clone(&reloader) as _);
+        app.edit_targets_with(Arc::clone(&reloader) as _);
         let parts = Parts { config, bell, app, reloader, newest, signals };
         parts.run(listener, end, ended).await
     }
@@ -183,7 +190,7 @@ impl Parts<'_> {
         let notifier = Arc::new(Notifier::from_env());
         let watchdog = tokio::spawn(watchdog(Arc::clone(&notifier)));
         let reloads = signals.reloads.clone();
-        let reloading = tokio::spawn(async move { reloader.follow(reloads).await });
+        let reloading = tokio::spawn(async move { tokio::join!(reloader.follow(reloads), reloader.follow_targets()) });
         let stopping = async {
             signals.stopped(1).await;
             tracing::info!("stopping: taking no more work; send a second signal to exit at once");
@@ -224,8 +231,13 @@ impl Parts<'_> {
     }
 }
 
-/// Returns a builder with the targets and jobs of a configuration.
-fn builder(config: &Config, metrics: &Metrics, supervisor: &Supervisor) -> Result<Builder, CliError> {
+/// Returns a builder with the targets and jobs of a configuration, and with these stored targets.
+fn builder(
+    config: &Config,
+    stored: &[TargetSettings],
+    metrics: &Metrics,
+    supervisor: &Supervisor,
+) -> Result<Builder, CliError> {
     let mut builder = Everbell::builder()
         .options(config.engine.clone())
         .source(Source::Config)
@@ -236,7 +248,12 @@ fn builder(config: &Config, metrics: &Metrics, supervisor: &Supervisor) -> Resul
     for calendar in &config.calendars {
         builder = builder.calendar(&calendar.name, calendar.content.clone());
     }
-    for target in &config.targets {
+    if !config.target_rules.editable.is_empty() {
+        // Their targets may be stored, also later.
+        let wanted = config.schedules.iter().filter_map(|schedule| schedule.target_name().map(str::to_owned));
+        builder = wanted.fold(builder, Builder::knows);
+    }
+    for target in config.targets.iter().chain(stored) {
         let action = target.action(metrics, supervisor).map_err(|problems: Problem| CliError::Failed {
             message: format!("target `{}`: {}: {}", target.label, problems.0, problems.1),
             hint: Some("`everbell config check` lists all problems".to_owned()),
@@ -249,11 +266,12 @@ fn builder(config: &Config, metrics: &Metrics, supervisor: &Supervisor) -> Resul
 /// Brings the database up to the targets and jobs of the configuration.
 async fn build(
     config: &Config,
+    stored: &[TargetSettings],
     metrics: &Metrics,
     supervisor: &Programs,
     store: Arc<dyn Store>,
 ) -> Result<Everbell, CliError> {
-    let builder = builder(config, metrics, &supervisor.supervisor(config))?;
+    let builder = builder(config, stored, metrics, &supervisor.supervisor(config, stored))?;
     let builder = builder.store(Arc::new(Timed::new(store, metrics)));
     let observer = metrics.clone();
     let bell =

@@ -5,7 +5,7 @@
 //! worth nothing any more. Then jobs are synced and targets replaced ([`Everbell::reload`]), and the rest
 //! follows, which cannot fail. Settings that are used when the server starts stay as they were, and are reported.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use everbell::{BuildError, CalendarAction, CalendarStep, Everbell, SyncAction, changes_only_credentials};
@@ -16,13 +16,14 @@ use everbell_wire::reload::ConfigPart;
 use everbell_wire::{ConfigChange, Reloaded};
 use tokio::sync::watch;
 
+use super::stored::Stored;
 use super::{builder, first_token, options, warnings};
 use crate::config::{Config, Environment, ServeFlags};
 use crate::notify::{NOTIFIER, Notifications, evaluates};
 use crate::targets::{Supervisor, TargetSettings};
 
 /// Settings that a reload applies: a section, or one of its keys. Blocks are always applied.
-const RELOADED: [&str; 12] = [
+const RELOADED: [&str; 13] = [
     "api.require_if_match",
     "api.run_now_overlap_status",
     "auth",
@@ -32,6 +33,7 @@ const RELOADED: [&str; 12] = [
     "server.public_url",
     "server.trust_proxy",
     "shell",
+    "targets",
     "ui.environment",
     "target",
     "job",
@@ -51,6 +53,8 @@ pub(super) struct Reloader {
     pub(super) supervisor: Programs,
     pub(super) notifications: watch::Sender<Notifications>,
     pub(super) log: logs::FilterHandle,
+    /// Targets that admins define, as this instance has them.
+    pub(super) stored: RwLock<Arc<Stored>>,
 }
 
 /// The supervisor of programs, started when the first target needs it.
@@ -58,12 +62,14 @@ pub(super) struct Reloader {
 pub(super) struct Programs(Arc<Mutex<Option<Supervisor>>>);
 
 impl Programs {
-    /// Returns the supervisor that these targets need.
-    pub(super) fn supervisor(&self, config: &Config) -> Supervisor {
+    /// Returns the supervisor that the targets of the file and these stored ones need.
+    pub(super) fn supervisor(&self, config: &Config, stored: &[TargetSettings]) -> Supervisor {
         let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &*started {
             Some(supervisor) => supervisor.clone(),
-            None if config.server.role.schedules() && config.targets.iter().any(TargetSettings::runs_programs) => {
+            None if config.server.role.schedules()
+                && config.targets.iter().chain(stored).any(TargetSettings::runs_programs) =>
+            {
                 started.insert(Supervisor::start()).clone()
             }
             None => Supervisor::none(),
@@ -93,8 +99,10 @@ impl Reload for Reloader {
         let notifications = next
             .notifications()
             .map_err(|(field, problem)| invalid(format!("a notification channel: {field}: {problem}")))?;
-        let supervisor = if dry_run { Supervisor::none() } else { self.supervisor.supervisor(&next) };
-        let builder = builder(&next, &self.metrics, &supervisor).map_err(|error| invalid(error.to_string()))?;
+        let stored = Stored::load(&next, &self.environment, &**self.bell.store()).await.map_err(ReloadError::Store)?;
+        let supervisor = if dry_run { Supervisor::none() } else { self.supervisor.supervisor(&next, &stored.settings) };
+        let builder =
+            builder(&next, &stored.settings, &self.metrics, &supervisor).map_err(|error| invalid(error.to_string()))?;
         let mut changes = changes(&current, &next);
         if !dry_run && next.database != current.database {
             self.renew_credentials(&next).await?;
@@ -117,6 +125,7 @@ impl Reload for Reloader {
         };
         if !dry_run {
             self.apply(&next, notifications, actor, &reloaded).await;
+            self.set_stored(stored);
             *current = next;
         }
         Ok(reloaded)
@@ -227,8 +236,8 @@ fn needs_restart(started: &Config, next: &Config) -> Vec<String> {
 }
 
 /// The sections of the configuration, apart from its blocks.
-const SECTIONS: [&str; 11] =
-    ["server", "database", "api", "ui", "auth", "engine", "retention", "log", "metrics", "jobs", "shell"];
+const SECTIONS: [&str; 12] =
+    ["server", "database", "api", "ui", "auth", "engine", "retention", "log", "metrics", "jobs", "shell", "targets"];
 
 /// The changes besides those of jobs.
 fn changes(before: &Config, after: &Config) -> Vec<ConfigChange> {
@@ -249,6 +258,7 @@ fn changes(before: &Config, after: &Config) -> Vec<ConfigChange> {
         ("log.level", before.log.filter.to_string() != after.log.filter.to_string()),
         ("server.public_url", before.server.public_url != after.server.public_url),
         ("server.trust_proxy", before.server.trust_proxy != after.server.trust_proxy),
+        ("targets", before.target_rules != after.target_rules),
         ("ui.environment", before.ui.environment != after.ui.environment),
     ];
     let settings = settings.into_iter().filter(|(_, is_changed)| *is_changed);

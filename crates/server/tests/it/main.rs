@@ -32,6 +32,7 @@ mod server;
 mod serving;
 mod shell;
 mod silent_database;
+mod stored_targets;
 mod talk;
 mod tidy;
 mod top;

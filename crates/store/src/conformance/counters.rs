@@ -108,7 +108,10 @@ pub async fn counters_of_one_job_and_of_some_hours_are_read(fresh: Fresh) {
     let busy = JobKey::new("busy").unwrap();
     let one = world.store.read_counters(from, at("05:00"), Some(&busy)).await.unwrap();
     assert_eq!(one, world.store.count_ended_runs(from, at("05:00"), Some(&busy)).await.unwrap());
-    assert_eq!(one.iter().map(|(of, counters)| (of.key.clone(), counters.runs())).collect::<Vec<_>>(), [(key("busy"), 3)]);
+    assert_eq!(
+        one.iter().map(|(of, counters)| (of.key.clone(), counters.runs())).collect::<Vec<_>>(),
+        [(key("busy"), 3)]
+    );
     let single = JobKey::new("once-1").unwrap();
     assert_eq!(world.store.read_counters(from, to, Some(&single)).await.unwrap(), [], "counted by target");
     assert_eq!(world.store.count_ended_runs(from, to, Some(&single)).await.unwrap(), []);
@@ -189,7 +192,10 @@ pub async fn counters_know_the_target_of_each_run(fresh: Fresh) {
     world.run_due(&success(), at("01:00")).await;
     let (id, now) = (job_id("edited", 2), at("01:30"));
     let moved = Edit { target: Some(target(MAIL)), ..Edit::default() };
-    world.try_change("edited", now, |view| change::new_version(view, moved.clone(), id, true, "ana", now)).await.unwrap();
+    world
+        .try_change("edited", now, |view| change::new_version(view, moved.clone(), id, true, "ana", now))
+        .await
+        .unwrap();
     world.run_due(&failure(), at("02:00")).await;
     world.run_due(&success(), at("02:30")).await;
     let ended = world.runs().await;
@@ -201,9 +207,8 @@ pub async fn counters_know_the_target_of_each_run(fresh: Fresh) {
     };
     let expected = BTreeMap::from([expected(super::given::LOG), expected(MAIL)]);
     assert_eq!((expected[&target(MAIL)].failed, expected[&target(super::given::LOG)].succeeded), (1, 2));
-    let by_target = |groups: Vec<(CounterGroup, RunCounters)>| {
-        counters_by_target(&groups.into_iter().collect::<BTreeMap<_, _>>())
-    };
+    let by_target =
+        |groups: Vec<(CounterGroup, RunCounters)>| counters_by_target(&groups.into_iter().collect::<BTreeMap<_, _>>());
     let (from, to) = ever();
     assert_eq!(by_target(world.store.count_ended_runs(from, to, None).await.unwrap()), expected, "from the runs");
     count_hours(&world, at("04:00")).await;

@@ -258,6 +258,12 @@ macro_rules! conformance_cases_of_orgs {
                 an_org_update_that_makes_runs_is_stopped_and_no_other,
                 orgs_that_a_job_cannot_fire_for_are_one_entry,
             }
+            targets {
+                a_target_reads_back_as_it_was_written,
+                a_target_has_revisions,
+                a_target_that_jobs_name_is_deleted_by_force_only,
+                the_number_of_stored_targets_is_limited,
+            }
             counters {
                 counters_agree_with_the_runs,
                 counters_of_one_job_and_of_some_hours_are_read,

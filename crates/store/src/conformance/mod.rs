@@ -82,6 +82,7 @@ pub mod sessions;
 pub mod tokens;
 pub mod trace_context;
 
+pub mod targets;
 pub mod text;
 pub mod time;
 pub mod versions;

@@ -266,6 +266,14 @@ pub(crate) const TABLES: [Table; 27] = [
         identity: Some("id"),
     },
     Table {
+        name: "targets",
+        order_by: &["label"],
+        columns: "created_at time, definition text, label text, revision int, updated_at time, updated_by text",
+        kept: None,
+        is_seeded: false,
+        identity: None,
+    },
+    Table {
         name: "absences",
         order_by: &["from_at"],
         columns: "from_at time, until_at time",

@@ -28,6 +28,7 @@ mod remote;
 mod reports;
 mod runs;
 mod state;
+mod targets;
 mod timers;
 
 use std::sync::atomic::{AtomicBool, Ordering};

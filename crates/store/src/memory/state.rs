@@ -11,10 +11,10 @@ use everbell_core::org::{Org, OrgUpdate, Override};
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Outcome, Settling, settle};
 pub(super) use everbell_core::store::micros;
-use everbell_core::store::{AuditEntry, Deed, Instance, Session, StoredCalendar, Token};
+use everbell_core::store::{AuditEntry, Deed, Instance, Session, StoredCalendar, StoredTarget, Token};
 use everbell_core::{
     ActiveRun, App, BackfillId, Definition, Failure, Gap, Job, JobId, JobKey, JobStatus, Json,
-    MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId, Releases, Run, RunId, RunStatus, Timer, storable_text,
+    MAX_FAILURE_MESSAGE_BYTES, NewRun, OrgId, Releases, Run, RunId, RunStatus, Target, Timer, storable_text,
 };
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -67,6 +67,8 @@ pub(super) struct State {
     pub(super) departed_at: Option<Timestamp>,
     pub(super) alerts: super::alerts::StoredAlerts,
     pub(super) calendars: BTreeMap<CalendarName, StoredCalendar>,
+    /// Targets that admins define.
+    pub(super) targets: BTreeMap<Target, StoredTarget>,
     pub(super) freezes: BTreeMap<Uuid, Freeze>,
     pub(super) backfills: BTreeMap<BackfillId, Backfill>,
     pub(super) counters: super::counters::StoredCounters,

@@ -49,6 +49,7 @@ mod runs;
 pub(crate) mod schema;
 mod started;
 mod statement;
+mod targets;
 mod timers;
 #[cfg(feature = "upkeep")]
 pub(crate) mod upkeep;

@@ -33,6 +33,7 @@ mod sessions;
 mod settling;
 mod small_tables;
 pub(crate) mod summary;
+pub(crate) mod targets;
 mod whole_run;
 
 pub(crate) use batch::{GapValues, PlanBatch, Recording, Starts, TimerValues};

@@ -45,6 +45,7 @@ mod reports;
 mod run_lists;
 mod run_statistics;
 mod runs;
+mod targets;
 mod timers;
 mod transaction;
 #[cfg(feature = "upkeep")]

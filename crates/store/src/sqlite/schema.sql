@@ -459,6 +459,15 @@ CREATE TABLE everbell_sweeps (
   seen       integer not null check (seen >= 0),
   stepped_at integer not null
 ) strict, without rowid;
+CREATE TABLE everbell_targets (
+  label      text primary key not null,
+  revision   integer not null check (revision >= 1),
+  -- the members of a block, in JSON
+  definition text not null,
+  updated_by text not null,
+  created_at integer not null,
+  updated_at integer not null
+) strict;
 CREATE TABLE everbell_timers (
   job_id           blob not null references everbell_jobs (id),
   org_id           text not null default '',

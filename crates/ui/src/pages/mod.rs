@@ -18,6 +18,7 @@ pub(super) mod run;
 pub(super) mod runs;
 pub(super) mod settings;
 pub(super) mod sign_in;
+pub(super) mod target_form;
 pub(super) mod targets;
 pub(super) mod timeline;
 pub(super) mod top;

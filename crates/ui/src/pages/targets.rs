@@ -24,6 +24,9 @@ struct TargetsPage {
     frame: Frame,
     targets: Vec<Row>,
     unserved: Vec<Unserved>,
+    /// Whether targets can be defined here, and why this role may not.
+    is_editable: bool,
+    no_edit: Option<String>,
     /// Whether some hours of the last day are still being counted.
     is_counting: bool,
     no_act: Option<String>,
@@ -38,6 +41,8 @@ struct Row {
     instances: usize,
     /// The number of current jobs with this target.
     jobs: u64,
+    /// Why this instance does not serve a stored target.
+    problem: Option<String>,
     /// The runs of the last day, if the role may read runs.
     runs: Option<Runs>,
 }
@@ -96,6 +101,7 @@ impl Row {
             address: target.address.clone(),
             instances: target.instances.len(),
             jobs: target.jobs,
+            problem: target.problem.clone(),
             runs: target.last_day.as_ref().map(Runs::new),
         }
     }
@@ -110,10 +116,17 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
                 label: target.target.clone(),
                 part: url_part(&target.target),
                 count: target.jobs,
-                jobs: target.waiting_jobs.iter().take(MAX_LISTED_JOBS).map(|key| (key.clone(), url_part(key))).collect(),
+                jobs: target
+                    .waiting_jobs
+                    .iter()
+                    .take(MAX_LISTED_JOBS)
+                    .map(|key| (key.clone(), url_part(key)))
+                    .collect(),
             })
             .collect(),
         targets: targets.items.iter().map(Row::new).collect(),
+        is_editable: !request.app.editable_targets().await.is_empty(),
+        no_edit: request.barred(Role::Admin),
         is_counting: targets.complete == Some(false),
         no_act: request.barred(Role::Operator),
         frame: request.frame(Section::Targets, "Targets").await,
@@ -130,6 +143,9 @@ struct TargetPage {
     instances: Vec<String>,
     /// The block of a configuration file, for admins.
     block: Option<String>,
+    /// The revision of a stored target and who wrote it, and why this role may not edit it.
+    stored: Option<(u32, String)>,
+    no_edit: Option<String>,
     no_act: Option<String>,
 }
 
@@ -145,6 +161,11 @@ pub(crate) async fn show_one(request: UiRequest) -> Result<UiResponse, Problem> 
         no_act: request.barred(Role::Operator),
         frame: request.frame(Section::Targets, format!("Target {}", target.target)).await,
         target: Row::new(&target),
+        stored: target
+            .revision
+            .filter(|_| target.source.as_deref() == Some("api"))
+            .map(|revision| (revision, target.updated_by.clone().unwrap_or_default())),
+        no_edit: request.barred(Role::Admin),
         block: target.block,
     };
     UiResponse::page(&page)

@@ -6,7 +6,7 @@ use super::{ACTOR, CREATED_AT, Example, INSTANCE_ID, NOW, at};
 use crate::problem::ProblemKind;
 use crate::{
     AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Status, Target, TargetRuns, TargetTrend,
-    Targets, Token,
+    TargetWritten, Targets, Token,
 };
 
 impl Example for Target {
@@ -15,6 +15,9 @@ impl Example for Target {
             target: "send-report".to_owned(),
             r#type: Some("http".to_owned()),
             address: Some("https://reports.example.com".to_owned()),
+            source: Some("api".to_owned()),
+            revision: Some(1),
+            problem: None,
             instances: vec![INSTANCE_ID.to_owned()],
             jobs: 1,
             waiting_jobs: Vec::new(),
@@ -32,7 +35,16 @@ impl Example for Target {
                 longest_ms: Some(9_120),
             }),
             block: None,
+            definition: None,
+            updated_by: Some(ACTOR.to_owned()),
+            updated_at: Some(at(CREATED_AT)),
         }
+    }
+}
+
+impl Example for TargetWritten {
+    fn example() -> TargetWritten {
+        TargetWritten { dry_run: false, created: true, problem: None, target: Some(Target::example()) }
     }
 }
 

@@ -13,8 +13,8 @@ mod naming;
 mod query;
 mod reading;
 pub mod schema;
-pub mod target;
 mod span;
+pub mod target;
 
 pub use did_you_mean::{did_you_mean, format_suggestions};
 pub use json::find_duplicate;

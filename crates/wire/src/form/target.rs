@@ -90,6 +90,36 @@ pub const COMMAND_TARGET: &[Field] = with_common_fields!(
     optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's.")
 );
 
+/// The body of a target that an admin defines. The members of its type are checked by [`HTTP_TARGET`] and [`COMMAND_TARGET`].
+pub const TARGET_INPUT: &[Field] = &[
+    required("type", Kind::Word(&["http", "command"]), "The type of the target, which `targets.editable` must allow."),
+    optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent runs on each instance."),
+    optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's; of a call 30s if absent."),
+    optional(
+        "success",
+        Kind::List { of: &Kind::Json, max: 256 },
+        "What counts as success: status codes such as `304` or `\"200-299\"`, or exit codes.",
+    ),
+    optional("url", Kind::Secret, "`http`: the URL to call, or a reference to it."),
+    optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "`http`: the method; POST if absent."),
+    optional("headers", Kind::Map(&Kind::Secret), "`http`: additional headers; secrets by reference."),
+    optional("signingKeys", Kind::List { of: &Kind::Secret, max: 10 }, "`http`: references to keys; each key signs."),
+    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "`http`: files with additional keys."),
+    optional("caFile", PATH, "`http`: certificates to trust in addition to the system's, in PEM."),
+    optional(
+        "allowPrivate",
+        Kind::Flag,
+        "`http`: whether addresses of the machine and of private networks may be called.",
+    ),
+    optional("argv", Kind::List { of: &TEXT, max: 1_000 }, "`command`: the program and its arguments; never a shell."),
+    optional("cwd", PATH, "`command`: the working directory; the server's if absent."),
+    optional("user", TEXT, "`command`: the user to run as, by name or number; the server's if absent."),
+    optional("group", TEXT, "`command`: the group to run as, by name or number; the user's if absent."),
+    optional("env", Kind::Map(&Kind::Secret), "`command`: environment variables; secrets by reference."),
+    optional("passEnv", Kind::List { of: &TEXT, max: 1_000 }, "`command`: variables to pass on from the server."),
+    optional("reason", Kind::Text { min: 3, max: 500 }, "The reason, for the audit trail."),
+];
+
 /// The target table of a type.
 pub fn target_fields(kind: &str) -> Option<&'static [Field]> {
     match kind {
@@ -98,6 +128,21 @@ pub fn target_fields(kind: &str) -> Option<&'static [Field]> {
         "command" => Some(COMMAND_TARGET),
         _ => None,
     }
+}
+
+/// Reads a value that people type: `env:NAME` and `file:PATH` are references, and other texts are meant as they are.
+pub fn value_from_text(text: &str) -> Value {
+    match text.split_once(':') {
+        Some(("env", name)) => json!({ "env": name }),
+        Some(("file", path)) => json!({ "file": path }),
+        _ => json!(text),
+    }
+}
+
+/// Writes a value as people type it.
+pub fn value_to_text(value: &Value) -> String {
+    let reference = |kind: &str| Some(format!("{kind}:{}", value.get(kind)?.as_str()?));
+    reference("env").or_else(|| reference("file")).unwrap_or_else(|| value.as_str().unwrap_or_default().to_owned())
 }
 
 /// Writes a `[[target]]` block. References to secrets are written as they are, and other secrets as [`HIDDEN`], but for URLs,
@@ -173,7 +218,23 @@ mod tests {
         }
         let command = json!({ "label": "b", "type": "command", "argv": ["/bin/b", "-a"], "passEnv": ["HOME2"] });
         let text = block(&command, Naming::Camel);
-        assert_eq!(text, "[[target]]\nlabel = \"b\"\ntype = \"command\"\nargv = [\"/bin/b\", \"-a\"]\npass_env = [\"HOME2\"]\n");
+        assert_eq!(
+            text,
+            "[[target]]\nlabel = \"b\"\ntype = \"command\"\nargv = [\"/bin/b\", \"-a\"]\npass_env = [\"HOME2\"]\n"
+        );
+    }
+
+    #[test]
+    fn references_are_typed_with_a_prefix() {
+        for (text, value) in [
+            ("env:HOOK", json!({ "env": "HOOK" })),
+            ("file:a/b:c", json!({ "file": "a/b:c" })),
+            ("https://h/", json!("https://h/")),
+            ("", json!("")),
+        ] {
+            assert_eq!(value_from_text(text), value);
+            assert_eq!(value_to_text(&value), text);
+        }
     }
 
     #[test]

@@ -128,7 +128,13 @@ fn unserved_target_is_an_error() {
         r#type: None,
         address: None,
         last_day: None,
+        source: None,
+        revision: None,
+        problem: None,
         block: None,
+        definition: None,
+        updated_by: None,
+        updated_at: None,
     };
     let served = target("log", &["i"], 0, &[]);
     assert_eq!(summaries(&targets(std::slice::from_ref(&served))), [(Level::Ok, "every job has a live target")]);

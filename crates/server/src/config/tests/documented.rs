@@ -1,10 +1,11 @@
 //! `docs/configuration.md` and `everbell.example.toml` say what the code does.
 
 use super::super::calendars::CALENDAR;
-use super::super::fields::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET, SECTIONS, TEMPLATE, defaults};
+use super::super::fields::{SECTIONS, TEMPLATE, defaults};
 use super::super::notify_fields::{EMAIL, NOTIFY_COMMAND, RULE, SLACK, WEBHOOK};
 use super::super::variables::VARIABLES;
 use super::*;
+use everbell_wire::form::target::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET};
 use everbell_wire::form::{Field, Kind as Form, job};
 
 const PAGE: &str = include_str!("../../../../../docs/configuration.md");

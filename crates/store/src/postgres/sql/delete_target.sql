@@ -1,0 +1,1 @@
+delete from everbell.targets where label = $1

@@ -1,0 +1,1 @@
+delete from everbell_targets where label = ?1
