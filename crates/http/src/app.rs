@@ -271,6 +271,11 @@ impl App {
         let _ = self.reload.set(reload);
     }
 
+    /// Lets admins define targets, as far as the configuration allows it. The first call counts.
+    pub fn edit_targets_with(&self, editor: Arc<dyn TargetEditor>) {
+        let _ = self.target_editor.set(editor);
+    }
+
     /// Returns the counters of all jobs in a window. Where they take long to read, they are some seconds old.
     pub async fn counters(&self, window: Window) -> StoreResult<Arc<WindowCounters>> {
         self.counted.read(&self.bell, window).await

@@ -1,15 +1,12 @@
 //! Targets that admins define. What the configuration allows, and how a definition becomes a target, the server says: see
 //! [`TargetEditor`].
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use everbell::StoreResult;
 use everbell_core::store::StoredTarget;
 use everbell_wire::form::Fault;
 use serde_json::Value;
 
-use crate::App;
 use crate::defined::ConfiguredTarget;
 
 /// Knows the rules for stored targets, and serves them.
@@ -35,19 +32,4 @@ pub trait TargetEditor: Send + Sync {
 
     /// Why this instance does not serve a stored target, as far as it has looked.
     fn known_problem(&self, stored: &StoredTarget) -> Option<String>;
-}
-
-impl App {
-    /// Lets admins define targets, as far as the configuration allows it. The first call counts.
-    pub fn edit_targets_with(&self, editor: Arc<dyn TargetEditor>) {
-        let _ = self.target_editor.set(editor);
-    }
-
-    /// The types of targets that admins may define: none unless the configuration says so.
-    pub async fn editable_targets(&self) -> Vec<String> {
-        match self.target_editor.get() {
-            Some(editor) => editor.editable().await,
-            None => Vec::new(),
-        }
-    }
 }

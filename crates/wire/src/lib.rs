@@ -52,6 +52,7 @@ pub mod secret;
 mod started_run;
 pub mod stats;
 pub mod target;
+pub mod target_toml;
 pub mod template;
 pub mod time_input;
 pub mod top;

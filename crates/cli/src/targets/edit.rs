@@ -200,9 +200,9 @@ pub(super) fn add(args: &AddArgs, now: Timestamp, output: &mut Output) -> Result
 
 pub(super) fn edit(args: &EditArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let mut session = Session::new(&args.online, now, output)?;
-    let target = session.client.run(session.client.targets().get(&args.target));
+    let target = session.client.send(session.client.targets().get(&args.target));
     let target = target.with_action(|| format!("edit target `{}`", args.target));
-    let target = target.or_hint(404, || "list them: everbell targets".to_owned())?;
+    let target = target.or_hint(404, || "list them: everbell targets".to_owned())?.document;
     let Some(Value::Object(mut definition)) = target.definition else {
         let message = format!("cannot edit target `{}`", printable(&args.target));
         let hint = if target.source.as_deref() == Some("config") {

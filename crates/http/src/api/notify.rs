@@ -12,7 +12,7 @@ use everbell_wire::notify::ChannelType;
 use uuid::Uuid;
 
 use super::top::labeled;
-use crate::app::Channel;
+use crate::defined::Channel;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, excerpt};

@@ -8,13 +8,15 @@ use everbell_core::InstanceId;
 use everbell_core::store::{RunCounters, StoredTarget};
 use everbell_wire as wire;
 use everbell_wire::form::{Field, Kind as Value, optional};
+use everbell_wire::time_input::shown;
 
 use super::runs::tried;
+use crate::App;
 use crate::access::Role;
 use crate::counted::Window;
 use crate::defined::ConfiguredTarget;
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, shown};
+use crate::request::{ApiRequest, ApiResponse};
 
 pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "The input of the target. Default: {}.")];
 
@@ -104,6 +106,14 @@ impl Known {
         }
         all.sort_by(|a, b| a.target.cmp(&b.target));
         all
+    }
+}
+
+/// The types of targets that admins may define: none unless the configuration says so.
+pub async fn editable(app: &App) -> Vec<String> {
+    match app.target_editor.get() {
+        Some(editor) => editor.editable().await,
+        None => Vec::new(),
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn described(label: &str, definition: &Value) -> everbell_http::Confi
         label: label.to_owned(),
         kind: if kind == "command" { "command" } else { "http" },
         address: url.or(program),
-        block: Some(everbell_wire::form::target::block(&with_label(label, definition), Naming::Camel)),
+        block: Some(everbell_wire::target_toml::block(&with_label(label, definition), Naming::Camel)),
     }
 }
 

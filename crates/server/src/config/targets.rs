@@ -16,7 +16,7 @@ use super::secrets::{Secrets, in_file};
 use super::shown::callable;
 use crate::targets::{CommandSettings, HttpSettings, Kind, SHELL_LABEL, TargetSettings};
 use everbell_http::ConfiguredTarget;
-use everbell_wire::form::{self, Fault, Field, Form, Naming, did_you_mean, escape};
+use everbell_wire::form::{Fault, Field, Form, Naming, did_you_mean, escape};
 use everbell_wire::secret::Secret;
 
 /// The types, and what each of them has.
@@ -80,7 +80,7 @@ pub(crate) fn described(settings: &TargetSettings, block: Option<(&Value, Naming
         label: settings.label.clone(),
         kind: settings.type_name(),
         address,
-        block: block.map(|(block, naming)| form::target::block(block, naming)),
+        block: block.map(|(block, naming)| everbell_wire::target_toml::block(block, naming)),
     }
 }
 

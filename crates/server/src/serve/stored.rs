@@ -59,7 +59,7 @@ impl Stored {
     /// Logs what is not served, and what is again, compared with the targets before.
     fn log(&self, before: &Stored) {
         for (label, problem) in
-            self.problems.iter().filter(|(label, problem)| before.problems.get(*label) != Some(problem))
+            self.problems.iter().filter(|(label, problem)| before.problems.get(*label) != Some(*problem))
         {
             tracing::warn!("the stored target `{label}` is not served by this instance: {problem}");
         }

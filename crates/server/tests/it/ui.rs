@@ -40,5 +40,6 @@ mod refresh;
 mod run;
 mod runs;
 mod signing_in;
+mod targets;
 mod timeline;
 pub(crate) mod visitor;

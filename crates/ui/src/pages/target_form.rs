@@ -4,7 +4,7 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use everbell_http::access::{Role, expect_role};
-use everbell_http::api::targets::document;
+use everbell_http::api::targets::{document, editable};
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
@@ -194,7 +194,7 @@ async fn form(
     problem: Option<&Problem>,
     checked: Option<(bool, String)>,
 ) -> Result<UiResponse, Problem> {
-    let kinds = request.app.editable_targets().await;
+    let kinds = editable(&request.app).await;
     let existing = current.as_ref().and_then(|target| target.definition.clone());
     let is_first = request.sent.is_empty();
     let kind = kind(request, existing.as_ref(), &kinds);
@@ -262,7 +262,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         return form(&request, current, Some(&Problem::body(vec![fault])), None).await;
     }
     let existing = current.as_ref().and_then(|target| target.definition.clone());
-    let kind = kind(&request, existing.as_ref(), &request.app.editable_targets().await);
+    let kind = kind(&request, existing.as_ref(), &editable(&request.app).await);
     let mut body = definition(&request, &kind, existing.as_ref());
     request.sent("reason").into_iter().for_each(|reason| body["reason"] = json!(reason));
     let checks = request.sent("check").is_some();

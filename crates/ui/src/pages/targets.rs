@@ -10,7 +10,7 @@ use crate::markup::url_part;
 use crate::pages::action::{Refusal, expect_operator};
 use crate::{Frame, Section, UiRequest, UiResponse};
 use everbell_http::access::Role;
-use everbell_http::api::targets::{document, documents};
+use everbell_http::api::targets::{document, documents, editable};
 use everbell_http::problem::Problem;
 use everbell_wire::elapsed::took;
 use everbell_wire::{self as wire, TargetTrend};
@@ -125,7 +125,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
             })
             .collect(),
         targets: targets.items.iter().map(Row::new).collect(),
-        is_editable: !request.app.editable_targets().await.is_empty(),
+        is_editable: !editable(&request.app).await.is_empty(),
         no_edit: request.barred(Role::Admin),
         is_counting: targets.complete == Some(false),
         no_act: request.barred(Role::Operator),

@@ -104,10 +104,15 @@ fn targets_are_listed_and_tried() {
     let server = registered();
     assert_eq!(
         on_terminal(&server, 80, &["targets"]).stdout,
-        "TARGET  SERVED BY   RECENT FAILURES  WAITING JOBS\n\
-         fail    1 instance  -                -\nprint   1 instance  -                -\nsleep   1 instance  -                -\n"
+        "TARGET  TYPE     SERVED BY   JOBS  RUNS  FAILED  FAILED %  P95  WAITING JOBS\n\
+         fail    command  1 instance     0     0       0         -    -  -\n\
+         print   log      1 instance     0     0       0         -    -  -\n\
+         sleep   command  1 instance     0     0       0         -    -  -\n"
     );
-    assert_eq!(data(&server, &["targets"]), "fail\t1\t\t\nprint\t1\t\t\nsleep\t1\t\t\n");
+    assert_eq!(
+        data(&server, &["targets"]),
+        "fail\tcommand\tfalse\t1\t0\t0\t0\t\t\t\nprint\tlog\t\t1\t0\t0\t0\t\t\t\nsleep\tcommand\tsleep\t1\t0\t0\t0\t\t\t\n"
+    );
     assert_eq!(data(&server, &["targets", "list", "--json"]), format!("{}\n", server.get("/targets").text));
     let tried = everbell(&server, &["targets", "try", "print", "--payload", "{\"a\":1}", "--wait"]);
     assert_eq!((tried.code, masked(&tried.stdout)), (Some(0), "✓ run ID succeeded in SPAN\n".to_owned()));
