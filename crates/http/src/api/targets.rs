@@ -8,7 +8,6 @@ use everbell_core::InstanceId;
 use everbell_core::store::{RunCounters, StoredTarget};
 use everbell_wire as wire;
 use everbell_wire::form::{Field, Kind as Value, optional};
-use everbell_wire::time_input::shown;
 
 use super::runs::tried;
 use crate::App;
@@ -16,7 +15,7 @@ use crate::access::Role;
 use crate::counted::Window;
 use crate::defined::ConfiguredTarget;
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse};
+use crate::request::{ApiRequest, ApiResponse, excerpt};
 
 pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "The input of the target. Default: {}.")];
 
@@ -147,7 +146,7 @@ pub async fn documents(request: &ApiRequest) -> Result<wire::Targets, Problem> {
 pub async fn document(request: &ApiRequest, label: &str) -> Result<wire::Target, Problem> {
     let found = Known::read(request).await?.documents().into_iter().find(|target| target.target == label);
     found.ok_or_else(|| {
-        let detail = format!("There is no target `{}`.", shown(label));
+        let detail = format!("There is no target `{}`.", excerpt(label));
         Problem::new(Kind::NotFound, detail).with("subject", "target").with("name", label)
     })
 }

@@ -190,7 +190,7 @@ impl TargetRules {
         if self.secret_env.iter().any(fits) {
             return Ok(());
         }
-        let name = everbell_wire::time_input::shown(name);
+        let name = everbell_wire::time_input::excerpt(name);
         Err(format!("the variable `{name}` is not released; name it in `targets.secret_env` of the configuration"))
     }
 
