@@ -115,6 +115,12 @@ pub const TARGET_INPUT: &[Field] = &[
         Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
         "`command`: the program and its arguments; never a shell.",
     ),
+    optional(
+        "async",
+        Kind::Flag,
+        "`http`: whether a response with status 202 means that the target ends the run later.",
+    ),
+    optional("lease", Kind::Span, "`http`: with `async`, how long the target may send no heartbeat; 60s if absent."),
     optional("cwd", PATH, "`command`: the working directory; the server's if absent."),
     optional("user", TEXT, "`command`: the user to run as, by name or number; the server's if absent."),
     optional("group", TEXT, "`command`: the group to run as, by name or number; the user's if absent."),
