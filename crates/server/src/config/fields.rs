@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use everbell_wire::form::target::PATH;
+pub(super) use everbell_wire::form::target::PATH;
 pub(crate) use everbell_wire::form::target::{LOG_TARGET, target_fields};
 use everbell_wire::form::{Field, Kind, TEXT, optional, required};
 

@@ -56,7 +56,7 @@ pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
 ];
 
 /// Tables that are copied, each after those that it refers to.
-pub(crate) const TABLES: [Table; 27] = [
+pub(crate) const TABLES: [Table; 28] = [
     Table {
         name: "jobs",
         order_by: &["job_key", "version"],
