@@ -48,6 +48,7 @@ fn value(kind: &Form) -> String {
         Form::Time => "time".to_owned(),
         Form::Span => "duration".to_owned(),
         Form::Json => "anything".to_owned(),
+        Form::Ignored(shown) => value(shown),
         Form::Texts => "table of texts".to_owned(),
         Form::Map(of) => format!("table, each {}", value(of)),
         Form::Secret => "secret".to_owned(),
