@@ -47,7 +47,7 @@ pub(crate) enum ImportCommand {
     /// them. Importing the same file twice changes nothing. Exits with 1 if a line cannot be imported.
     #[command(before_help = crontab::EXAMPLES)]
     Crontab(crontab::CrontabArgs),
-    /// Import Kubernetes CronJobs from YAML
+    /// Import Kubernetes cron jobs from YAML
     ///
     /// The target `shell` runs the command of the container on the server's machine, without the image. Jobs are paused and
     /// labeled like imported crontab jobs.

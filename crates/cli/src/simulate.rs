@@ -94,15 +94,14 @@ pub(crate) fn run(
     let format = args.online.prepare(output);
     let durations = Durations::parse(&args.duration)?;
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
-    let subjects = match &args.file {
-        Some(file) => subject::from_file(file, program, now)?,
-        None => {
-            let names = match &args.label {
-                Some(label) => subject::with_label(label, &args.online)?,
-                None => args.jobs.clone(),
-            };
-            subject::from_server(&names, &durations, &args.online, now)?
-        }
+    let subjects = if let Some(file) = &args.file {
+        subject::from_file(file, program, now)?
+    } else {
+        let keys = match &args.label {
+            Some(label) => subject::with_label(label, &args.online)?,
+            None => args.jobs.clone(),
+        };
+        subject::from_server(&keys, &durations, &args.online, now)?
     };
     durations.expect_known(&subjects)?;
     let zone = named.unwrap_or_else(|| common_zone(&subjects));

@@ -129,10 +129,8 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     let (mut unserved, mut failing) = (Vec::new(), Vec::new());
     for target in &list.items {
         let (instances, waiting) = (target.instances.len(), target.waiting_jobs.join(", "));
-        if instances == 0 {
-            if target.jobs > 0 {
-                unserved.push(printable(&target.target));
-            }
+        if instances == 0 && target.jobs > 0 {
+            unserved.push(printable(&target.target));
         }
         let runs = target.last_day.as_ref();
         if runs.is_some_and(|runs| runs.trend == Some(TargetTrend::Higher)) {

@@ -79,7 +79,7 @@ fn sign(key: &[u8; 32], handover: &Handover) -> String {
     let (run, lease, deadline) = (run.as_uuid().simple(), lease.as_millis(), deadline.as_microsecond());
     let signed = format!("{RUN_TOKEN_PREFIX}{run}.{attempt}.{lease}.{deadline}");
     let mac = mac_of(key, &signed).finalize().into_bytes();
-    let hex: String = mac.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = mac.iter().fold(String::with_capacity(64), |text, byte| text + &format!("{byte:02x}"));
     format!("{signed}.{hex}")
 }
 

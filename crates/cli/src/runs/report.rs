@@ -14,7 +14,7 @@ use crate::{CliError, Exit, OnlineArgs, Session};
 pub(super) const COMPLETE_EXAMPLES: &str = "\
 Examples:
   everbell runs complete \"$RUN\" --result '{\"reports\": 30}'
-  everbell runs complete \"$RUN\" --output \"30 reports are written\" --attempt 2";
+  everbell runs complete \"$RUN\" --add-output \"30 reports are written\" --attempt 2";
 
 pub(super) const FAIL_EXAMPLES: &str = "\
 Examples:
@@ -30,8 +30,8 @@ pub(crate) struct CompleteArgs {
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
     /// Text that is added to the output of the run.
-    #[arg(long, value_name = "TEXT")]
-    output: Option<String>,
+    #[arg(long = "add-output", value_name = "TEXT")]
+    add_output: Option<String>,
     /// The attempt, so that no later one is ended: the current one if absent.
     #[arg(long, value_name = "N")]
     attempt: Option<u32>,
@@ -54,8 +54,8 @@ pub(crate) struct FailArgs {
     #[arg(long)]
     no_retry: bool,
     /// Text that is added to the output of the run.
-    #[arg(long, value_name = "TEXT")]
-    output: Option<String>,
+    #[arg(long = "add-output", value_name = "TEXT")]
+    add_output: Option<String>,
     /// The attempt, so that no later one is ended: the current one if absent.
     #[arg(long, value_name = "N")]
     attempt: Option<u32>,
@@ -71,7 +71,7 @@ pub(super) fn complete(args: &CompleteArgs, now: Timestamp, output: &mut Output)
     })?;
     let mut session = Session::new(&args.online, now, output)?;
     let id = exact_id(&session.client, &args.run)?;
-    let body = RunComplete { result, output: args.output.clone(), attempt: args.attempt };
+    let body = RunComplete { result, output: args.add_output.clone(), attempt: args.attempt };
     let answer = session
         .client
         .send(session.client.runs().complete(&id, &body))
@@ -88,7 +88,7 @@ pub(super) fn fail(args: &FailArgs, now: Timestamp, output: &mut Output) -> Resu
         code: args.code.clone(),
         message: args.message.clone(),
         retryable: args.no_retry.then_some(false),
-        output: args.output.clone(),
+        output: args.add_output.clone(),
         attempt: args.attempt,
         ..RunFail::default()
     };

@@ -163,8 +163,14 @@ impl DefinitionArgs {
             ("group", self.group.as_ref()),
             ("timeout", self.timeout.as_ref()),
         ];
-        texts.into_iter().for_each(|(name, text)| text.into_iter().for_each(|text| set(name, json!(text))));
-        self.concurrency.iter().for_each(|runs| set("concurrency", json!(runs)));
+        for (name, text) in texts {
+            if let Some(text) = text {
+                set(name, json!(text));
+            }
+        }
+        if let Some(runs) = self.concurrency {
+            set("concurrency", json!(runs));
+        }
         if self.allow_private {
             set("allowPrivate", json!(true));
         }
@@ -183,7 +189,9 @@ impl DefinitionArgs {
         for (name, pairs) in [("headers", &self.headers), ("env", &self.env)] {
             if !pairs.is_empty() {
                 let members = definition.entry(name).or_insert_with(|| json!({}));
-                pairs.iter().for_each(|(name, value)| members[name] = value_from_text(value));
+                for (name, value) in pairs {
+                    members[name] = value_from_text(value);
+                }
             }
         }
     }

@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_failure_rate_is_unusual_if_chance_does_not_explain_it() {
         use FailureTrend::{Higher, Lower, Usual};
-        let runs = |failed, succeeded| RunCounters { failed, succeeded, ..RunCounters::default() };
+        let runs = |failed, succeeded| RunCounters { succeeded, failed, ..RunCounters::default() };
         for (now, earlier, trend) in [
             ((0, 4), (0, 1_000), None),
             ((4, 1), (0, 19), None),

@@ -149,7 +149,7 @@ impl PostgresStore {
 /// How many jobs there are like this, up to `cap`.
 pub(super) async fn count(backend: impl Backend, filter: &JobFilter, cap: u32) -> StoreResult<u32> {
     check_cap(cap)?;
-    let query = sqlx::query_as(include_str!("sql/count_jobs.sql")).persistent(false);
+    let query = sqlx::query_as(filled_sql!(include_str!("sql/count_jobs.sql"))).persistent(false);
     let query = filtered(query, filter).bind(i64::from(cap));
     let (jobs,): (i64,) = on("counting jobs", query.fetch_one_on(backend)).await?;
     Ok(jobs as u32)

@@ -154,7 +154,7 @@ pub(super) async fn count(tx: &mut Tx<'_>, filter: &JobFilter, cap: u32) -> Stor
     if foreign_text(filter).is_some() {
         return Ok(listed(tx, filter, None, cap).await?.len() as u32);
     }
-    let query = filtered(include_str!("sql/count_jobs.sql"), filter, lower_text(filter)).bind(cap);
+    let query = filtered(filled_sql!(include_str!("sql/count_jobs.sql")), filter, lower_text(filter)).bind(cap);
     let (jobs,): (u32,) = tx.one(query).await?;
     Ok(jobs)
 }
