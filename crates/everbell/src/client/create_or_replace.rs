@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use everbell_core::store::{JobRef, JobRow, StoreError, StoreResult};
-use everbell_core::{JobId, JobStatus, Made, Source};
+use everbell_core::{Draft, JobId, JobStatus, Made, Source};
 
 use super::jobs::Jobs;
 use super::{MAX_ATTEMPTS, refusal};
@@ -66,7 +66,8 @@ impl Jobs {
         if wanted.content_hash() == known.job.definition.content_hash() {
             return Ok(Some(known));
         }
-        let edit = schedule.edit_of(&known.job.definition, now).map_err(refusal)?;
+        // Both are drafts of definitions, so that the same schedule in other words keeps the time a fixed rate counts from.
+        let edit = Draft::from_definition(&wanted).edit_of(&known.job.definition, now).map_err(refusal)?;
         let change = self.new_version(JobRef::Id(known.id()), edit).if_revision(known.revision());
         unless_raced(change.await.map(|changed| changed.successor.unwrap_or(changed.job)))
     }

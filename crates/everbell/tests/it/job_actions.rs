@@ -65,10 +65,7 @@ async fn a_job_is_created_paused_resumed_and_retired(stored: Stored) {
     let refusals =
         [refused(jobs.pause("a", "why not").await), refused(jobs.retire("a").await), refused(jobs.run_now("a").await)];
     for refusal in refusals {
-        assert_eq!(
-            refusal,
-            "status: this version is retired, which is final: name the job by its key to reach its current version, or create it again"
-        );
+        assert_eq!(refusal, "status: job `a` is retired, which is final: create it again");
     }
     assert_eq!(trail(&*stored.store).await.len(), lines, "what is refused leaves no line");
     let next = jobs.create(daily("a")).await.unwrap().job.definition;
