@@ -378,8 +378,8 @@ mod tests {
             ("", "1 to 200 bytes"),
             ("a\0b", "control"),
             ("a\nb", "control"),
-            ("..", "address"),
-            (".", "address"),
+            ("..", "URL"),
+            (".", "URL"),
             (" a", "white space"),
             ("nightly@2", "names a version"),
         ] {

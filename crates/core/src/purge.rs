@@ -29,6 +29,6 @@ mod tests {
         let run = |number| RunId::by_hand(Timestamp::UNIX_EPOCH, [number; 10]);
         assert!(expect_idle(&key, &[]).is_ok());
         let text = expect_idle(&key, &[run(1), run(2), run(3)]).unwrap_err().to_string();
-        assert!(text.contains(&format!("run {} and 2 more of its runs are at work", run(1))), "{text}");
+        assert!(text.contains(&format!("run {} and 2 more of its runs are running", run(1))), "{text}");
     }
 }

@@ -190,7 +190,7 @@ mod tests {
             ("*-*~03 00:00", "from the end of the month"),
             ("*:*:00.5", "fractions of a second"),
             ("Moonday 10:00", "`moonday` is not a weekday"),
-            ("25:00", "`25` is no number from 0 to 23"),
+            ("25:00", "`25` is not a number from 0 to 23"),
             ("10", "neither a weekday, a date"),
             ("10:00 11:00", "second of its kind"),
             ("*:0/x", "`x` is not a step"),

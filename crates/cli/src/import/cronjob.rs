@@ -19,7 +19,7 @@ const BACKOFF: Backoff = Backoff { initial: Duration::from_secs(10), max: Durati
 
 /// Reads all documents of a file. Suspended objects are left out unless they are asked for.
 pub(super) fn read(text: &str, zone: &Zone, suspended: bool) -> Result<Vec<Item>, String> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| format!("is no YAML: {error}"))?;
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| format!("is not YAML: {error}"))?;
     let mut objects = Vec::new();
     for document in documents.into_iter().filter(|document| !document.is_null()) {
         match document.get("items").and_then(Value::as_array) {
@@ -35,7 +35,7 @@ fn item(object: &Value, zone: &Zone, suspended: bool) -> Item {
     let source = text("/metadata/name").unwrap_or_default().to_owned();
     let left_out = |why: String| Item { source: source.clone(), verdict: Verdict::Note, result: Err(why) };
     if text("/kind") != Some("CronJob") {
-        return left_out(format!("left out: it is no CronJob but `{}`", text("/kind").unwrap_or("nothing")));
+        return left_out(format!("left out: it is not a CronJob but `{}`", text("/kind").unwrap_or("nothing")));
     }
     if object.pointer("/spec/suspend") == Some(&json!(true)) && !suspended {
         return left_out("left out: it is suspended; --suspended imports it too".to_owned());
@@ -247,11 +247,11 @@ items:
             ("{schedule: '@daily', timeZone: Mars}".to_owned(), "spec.timeZone: unknown time zone `Mars`"),
             ("{schedule: '@daily'}".to_owned(), "must be one container, not 0"),
             (template("{image: x}"), "has no command: what runs is only in the image `x`"),
-            (template("{command: [1]}"), "command: 1 is no text"),
+            (template("{command: [1]}"), "command: 1 is not a string"),
         ] {
             let found = refused(&spec);
             assert!(found.contains(reason), "{spec}: {found}");
         }
-        assert!(read("a: [", &Zone::utc(), false).unwrap_err().starts_with("is no YAML: "));
+        assert!(read("a: [", &Zone::utc(), false).unwrap_err().starts_with("is not YAML: "));
     }
 }

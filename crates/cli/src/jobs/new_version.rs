@@ -23,8 +23,7 @@ use everbell_wire::time_input::TimeReader;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   EDITOR=nano everbell jobs edit daily-briefing
-  everbell jobs edit daily-briefing --cron \"30 7 * * 1-5\" --reason \"earlier in winter\"
-  everbell jobs edit daily-briefing --timeout 10m --label team=field --clear description
+  everbell jobs edit daily-briefing --cron \"30 7 * * 1-5\" --label team=field --clear description
   everbell jobs edit --where team=field --timeout 10m --dry-run";
 
 /// The names that `--clear` takes besides the flags of policies, and the member that each clears.
