@@ -73,7 +73,7 @@ fn listing(server: &Server) {
     let labeled = ana.page("/jobs?label=team%3Dops");
     assert_has(
         &labeled,
-        &["Label: <b dir=\"auto\">team=ops</b>", "aria-label=\"Clear label\"", "aria-current=\"true\">team=ops"],
+        &["Label: <b dir=\"auto\">team=ops</b>", "aria-label=\"Clear Label\"", "aria-current=\"true\">team=ops"],
     );
     assert_has(&ana.page("/jobs?errored=true"), &["No matching jobs", "There are 3 current jobs."]);
 }

@@ -39,7 +39,8 @@ fn server() -> Server {
 fn links(page: &str) -> BTreeSet<String> {
     let hrefs = page.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next());
     let inside = hrefs.filter(|href| href.starts_with('/') && !href.starts_with("//"));
-    let path = |href: &str| href.split('#').next().unwrap_or_default().replace("&amp;", "&").replace("&#38;", "&");
+    let address = |href: &str| href.replace("&amp;", "&").replace("&#38;", "&");
+    let path = |href: &str| address(href).split('#').next().unwrap_or_default().to_owned();
     inside.map(path).collect()
 }
 
