@@ -3,7 +3,7 @@
 use everbell::UnavailableReason;
 
 /// Describes why the database is unavailable.
-pub fn unavailable(reason: UnavailableReason, maybe_done: bool) -> String {
+pub(crate) fn unavailable(reason: UnavailableReason, maybe_done: bool) -> String {
     let why = match reason {
         UnavailableReason::TimedOut(time) => {
             format!("The database did not finish within {:.0} s.", time.as_secs_f64().max(1.0))

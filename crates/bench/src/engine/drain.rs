@@ -85,10 +85,10 @@ async fn rounds(database: &Fresh, jobs: u32, concurrency: u32, options: &Options
     fill(database, jobs).await?;
     let (mut engine, mut plain) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        for turn in 0..2 {
-            if (round + turn) % 2 == 0 {
-                let plan = Drain { jobs, concurrency, instances: 1 };
-                engine.push(drain(database, plan, options.connections).await?);
+        for half in 0..2 {
+            if (round + half) % 2 == 0 {
+                let turn = Drain { jobs, concurrency, instances: 1 };
+                engine.push(drain(database, turn, options.connections).await?);
             } else {
                 plain.push(drain_plain(database, jobs).await?);
             }

@@ -33,12 +33,10 @@ impl Authenticator {
     ) -> Result<Option<Actor>, Problem> {
         let token = header.and_then(bearer).filter(|token| token.starts_with(RUN_TOKEN_PREFIX));
         let Some(token) = token else { return Ok(None) };
-        match bell.runs().verify_token(token).await? {
-            Some(handover) => Ok(Some(Actor::remote_side(handover))),
-            None => {
-                let why = Problem::new(Kind::Unauthenticated, "The run token is not valid.");
-                Err(self.count_failure(from, bell, why))
-            }
+        if let Some(handover) = bell.runs().verify_token(token).await? {
+            return Ok(Some(Actor::remote_side(handover)));
         }
+        let why = Problem::new(Kind::Unauthenticated, "The run token is not valid.");
+        Err(self.count_failure(from, bell, why))
     }
 }

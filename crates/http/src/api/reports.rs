@@ -94,7 +94,9 @@ pub(crate) async fn outages(request: ApiRequest) -> Result<ApiResponse, Problem>
     let mut outages = request.reports().outages(from, to).await?;
     if let Some(label) = form.text("label") {
         let wanted = labeled(&request.app, label).await?;
-        outages.iter_mut().for_each(|outage| outage.jobs.retain(|job| wanted.contains(job.job_key.as_str())));
+        for outage in &mut outages {
+            outage.jobs.retain(|job| wanted.contains(job.job_key.as_str()));
+        }
     }
     let outages = outages.iter().filter(|outage| form.flag("empty") || !outage.jobs.is_empty());
     ApiResponse::ok(&wire::Items { items: outages.map(wire::Outage::from).collect() })

@@ -286,9 +286,9 @@ fn all_runs_that_match_run_again_after_a_dry_run() {
     let page = admin.page(&link);
     assert!(page.contains("This starts 2 of 2 matching runs again"), "{page}");
     assert!(page.contains("Run 2 runs again") && !page.contains("/jobs/worse"), "{page}");
-    let filter = "{\"label\":\"team=data\",\"status\":\"failed\"}";
+    let filter = between(&page, "name=\"filter\" value=\"", "\"").replace("&#34;", "\"").replace("&quot;", "\"");
     assert!(page.contains("team=data"), "{page}");
-    let sent = admin.submit("/runs/matching", &page, &[("filter", filter), ("reason", "the disk is back")]);
+    let sent = admin.submit("/runs/matching", &page, &[("filter", &filter), ("reason", "the disk is back")]);
     assert_eq!(sent.status, 303, "{}", sent.text);
     let ended = |page: &Value| page["items"].as_array().unwrap().iter().filter(|run| run["status"] == "failed").count();
     server.until("/runs?jobKey=bad&limit=200", |page| ended(page) == 4);
