@@ -139,7 +139,7 @@ fn list(online: &OnlineArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         let served = if instances == 0 { "none".to_owned() } else { counted(instances, "instance") };
         table.row(vec![
             Cell::text(&target.target),
-            number(target.r#type.clone()),
+            number(target.r#type.as_ref().map(ToString::to_string)),
             number(target.address.clone()),
             Cell::both(served, &instances.to_string()),
             Cell::text(&target.jobs.to_string()),
@@ -184,7 +184,7 @@ fn show(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     let (instances, runs) = (target.instances.join(", "), target.last_day.as_ref().map(day));
     let rows = vec![
         row("target", Some(&target.target)),
-        row("type", target.r#type.as_deref()),
+        row("type", target.r#type.as_ref().map(wire::TargetType::as_str)),
         row("address", target.address.as_deref()),
         row("served by", Some(instances.as_str()).filter(|instances| !instances.is_empty())),
         row("jobs", Some(&target.jobs.to_string())),

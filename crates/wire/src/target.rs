@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::top::millis;
+use crate::declaration::Source;
 use crate::words::words;
 
 words!(
@@ -20,20 +21,34 @@ words!(
     }
 );
 
+words!(
+    /// What a target of the configuration or of the API does.
+    TargetType {
+        /// Writes its payload to the log.
+        Log = "log",
+        /// Sends an HTTP request.
+        Http = "http",
+        /// Runs a program.
+        Command = "command",
+        /// Runs the command of its payload.
+        Shell = "shell",
+    }
+);
+
 /// A target, the instances that serve it, and how its runs end.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Target {
     /// Its label.
     pub target: String,
-    /// `log`, `http`, `command` or `shell`; null if the instance that answers does not define it.
-    pub r#type: Option<String>,
+    /// What it does; null if the instance that answers does not define it.
+    pub r#type: Option<TargetType>,
     /// The host that an `http` target calls, or the program that a `command` target runs; null for others, and if only a
     /// reference to the URL is known. Never a secret.
     pub address: Option<String>,
     /// `config` for a block of the configuration of the instance that answers, `api` for a stored target; null for targets that
     /// only other instances or programs define.
-    pub source: Option<String>,
+    pub source: Option<Source>,
     /// 1, 2, 3, …; grows with each edit of a stored target. The ETag.
     pub revision: Option<u32>,
     /// Why the instance that answers does not serve this stored target; null if it does.

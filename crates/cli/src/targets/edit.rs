@@ -213,7 +213,7 @@ pub(super) fn edit(args: &EditArgs, now: Timestamp, output: &mut Output) -> Resu
     let target = target.or_hint(404, || "list them: everbell targets".to_owned())?.document;
     let Some(Value::Object(mut definition)) = target.definition else {
         let message = format!("cannot edit target `{}`", printable(&args.target));
-        let hint = if target.source.as_deref() == Some("config") {
+        let hint = if target.source == Some(wire::Source::Config) {
             "the configuration file defines it: edit its `[[target]]` block, then run: everbell reload"
         } else {
             "it needs an admin token, and a target that was made with: everbell targets add"

@@ -46,7 +46,7 @@ pub const BULK: &[Field] = &[
     optional(
         "edit",
         Value::Component("BulkEdit", BULK_EDIT),
-        "What `edit` changes, as a merge patch. A job that differs gets a new version.",
+        "The changes of `edit`, as a merge patch. A job that differs gets a new version.",
     ),
     optional("dryRun", Value::Flag, "Return what would change without changing it."),
 ];

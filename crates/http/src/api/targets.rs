@@ -66,15 +66,15 @@ impl Known {
         let defined = declared.or(stored.map(|(_, described, _)| described));
         wire::Target {
             target: target.to_string(),
-            r#type: defined.map(|defined| defined.kind.to_owned()),
+            r#type: defined.map(|defined| wire::TargetType::from_word(defined.kind)),
             address: defined.and_then(|defined| defined.address.clone()),
             instances: instances.iter().map(ToString::to_string).collect(),
             jobs,
             waiting_jobs: waiting.iter().map(ToString::to_string).collect(),
             last_day: self.last_day(target),
             source: match (declared, stored) {
-                (Some(_), _) => Some("config".to_owned()),
-                (None, Some(_)) => Some("api".to_owned()),
+                (Some(_), _) => Some(wire::Source::Config),
+                (None, Some(_)) => Some(wire::Source::Api),
                 (None, None) => None,
             },
             revision: stored.map(|(stored, ..)| stored.revision),

@@ -173,7 +173,7 @@ async fn current(request: &UiRequest) -> Result<Option<wire::Target>, Problem> {
         return Ok(None);
     }
     let target = document(&request.to_api_request(), label).await?;
-    if target.source.as_deref() == Some("api") && target.definition.is_some() {
+    if target.source == Some(wire::Source::Api) && target.definition.is_some() {
         return Ok(Some(target));
     }
     Err(Problem::new(

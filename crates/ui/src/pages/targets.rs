@@ -97,7 +97,7 @@ impl Row {
         Row {
             label: target.target.clone(),
             part: url_part(&target.target),
-            kind: target.r#type.clone(),
+            kind: target.r#type.as_ref().map(ToString::to_string),
             address: target.address.clone(),
             instances: target.instances.len(),
             jobs: target.jobs,
@@ -163,7 +163,7 @@ pub(crate) async fn show_one(request: UiRequest) -> Result<UiResponse, Problem> 
         target: Row::new(&target),
         stored: target
             .revision
-            .filter(|_| target.source.as_deref() == Some("api"))
+            .filter(|_| target.source == Some(wire::Source::Api))
             .map(|revision| (revision, target.updated_by.clone().unwrap_or_default())),
         no_edit: request.barred(Role::Admin),
         block: target.block,

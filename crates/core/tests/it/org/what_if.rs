@@ -68,7 +68,7 @@ fn a_freeze_keeps_its_days_from_firing() {
     let days: Vec<_> = told.days.iter().map(|day| (day.date.day(), day.verdict, day.gap)).collect();
     let quiet = |day| (day, Verdict::NotAtAll, Some(GapReason::Frozen));
     let expected =
-        [(12, Verdict::RanAlready, None), quiet(13), quiet(14), (15, Verdict::Once, None), (16, Verdict::Once, None)];
+        [(12, Verdict::RanAlready, Some(GapReason::Coalesced)), quiet(13), quiet(14), (15, Verdict::Once, None), (16, Verdict::Once, None)];
     assert_eq!(days, expected);
 }
 

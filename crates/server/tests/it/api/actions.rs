@@ -150,7 +150,7 @@ fn a_purged_job_is_gone_but_for_the_trail() {
     let run = server.post("/jobs/key:slow/run-now", &json!({})).expect(202)["run"]["id"].as_str().unwrap().to_owned();
     server.until(&format!("/runs/{run}"), |run| run["status"] == "running");
     let problem = server.post("/jobs/key:slow/purge", &json!({})).problem(409, "Conflict");
-    assert!(problem["detail"].as_str().unwrap().contains(&format!("run {run} is at work")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains(&format!("run {run} is running")), "{problem}");
     server.post(&format!("/runs/{run}/cancel"), &json!({})).expect(202);
     server.until(&format!("/runs/{run}"), |run| run["status"] == "canceled");
     let purged = server.post("/jobs/key:slow/purge", &json!({ "reason": "erasure request" })).expect(200);

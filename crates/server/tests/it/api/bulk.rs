@@ -92,5 +92,5 @@ fn edit_of_many_jobs_shows_and_makes_what_differs_about_each() {
     let unknown = json!({ "action": "edit", "jobKeys": ["a"], "edit": {"target": "nowhere"} });
     let refused = server.post("/jobs/bulk", &unknown).expect(200);
     assert_eq!(outcomes(&refused), [("a", "failed")]);
-    assert!(refused["items"][0]["detail"].as_str().is_some_and(|why| why.starts_with("/target: ")), "{refused}");
+    assert!(refused["items"][0]["detail"].as_str().is_some_and(|why| why.starts_with("#/target: ")), "{refused}");
 }

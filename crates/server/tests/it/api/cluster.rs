@@ -68,7 +68,7 @@ fn targets_show_where_they_lead_and_never_a_secret() {
 [[target]]
 label = "hook"
 type = "http"
-url = "http://user:CANARY@127.0.0.1:9/CANARY?key=CANARY"
+url = "http://127.0.0.1:9/CANARY?key=CANARY"
 headers = { "X-Key" = "CANARY", "Authorization" = { env = "HOME" } }
 [[target]]
 label = "program"
