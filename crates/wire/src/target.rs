@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::top::millis;
 use crate::declaration::Source;
+use crate::top::millis;
 use crate::words::words;
 
 words!(

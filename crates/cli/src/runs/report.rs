@@ -13,13 +13,15 @@ use crate::{CliError, Exit, OnlineArgs, Session};
 
 pub(super) const COMPLETE_EXAMPLES: &str = "\
 Examples:
+  everbell runs complete \"$RUN\"
   everbell runs complete \"$RUN\" --result '{\"reports\": 30}'
   everbell runs complete \"$RUN\" --add-output \"30 reports are written\" --attempt 2";
 
 pub(super) const FAIL_EXAMPLES: &str = "\
 Examples:
   everbell runs fail \"$RUN\" --message \"the disk is full\" --code no_disk
-  everbell runs fail \"$RUN\" --message \"unknown customer\" --no-retry";
+  everbell runs fail \"$RUN\" --message \"unknown customer\" --no-retry
+  everbell runs fail \"$RUN\" --message \"no answer\" --add-output \"the last lines of the log\"";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArgs {

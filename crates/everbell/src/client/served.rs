@@ -1,6 +1,7 @@
 //! Targets that live instances serve, and jobs that wait for one that no instance serves.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use everbell_core::store::{Instance, JobFilter, PageRequest, StoreResult};
 use everbell_core::{InstanceId, Invalid, JobKey, JobStatus, Target, nearest};
@@ -11,6 +12,9 @@ use super::in_transaction::Reader;
 use crate::bell::Parts;
 use crate::clock::earlier;
 
+/// How often, and after which pause, a target that was added a moment ago is looked for among the live instances.
+const ANNOUNCEMENT_LOOKS: u32 = 10;
+const ANNOUNCEMENT_PAUSE: Duration = Duration::from_millis(100);
 /// The most targets that a refusal names.
 const MAX_NAMED_TARGETS: usize = 5;
 /// The most jobs without a served target that are named, of all targets together.
@@ -153,6 +157,19 @@ impl Parts {
         Err(unknown(target, &known).into())
     }
 
+    /// Waits a moment for a live instance that serves a target of this program: a target that was added is announced by a
+    /// heartbeat that follows at once.
+    async fn is_announced_soon(&self, target: &Target) -> StoreResult<bool> {
+        for _ in 0..ANNOUNCEMENT_LOOKS {
+            tokio::time::sleep(ANNOUNCEMENT_PAUSE).await;
+            let live = self.live_instances().await?;
+            if live.iter().any(|instance| !instance.draining && instance.targets.contains(target)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Refuses a target that no live instance serves now.
     pub(super) async fn expect_served(&self, target: &Target) -> StoreResult<()> {
         // Read first: an instance that stops starting meanwhile is listed.
@@ -165,7 +182,7 @@ impl Parts {
         }
         let targets = self.targets.now();
         if targets.serves(target) {
-            if starts {
+            if starts || self.is_announced_soon(target).await? {
                 return Ok(());
             }
             let reason = format!("no live instance serves `{target}` at this moment; start one");

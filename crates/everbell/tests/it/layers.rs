@@ -179,7 +179,7 @@ impl<S: Service<Run, Response = RunResult>> Service<Run> for Traced<S> {
     }
 
     fn call(&mut self, run: Run) -> Self::Future {
-        let span = tracing::info_span!("billing", job = run.job_key().map(|key| key.as_str()));
+        let span = tracing::info_span!("billing", job = run.job_key().map(everbell::JobKey::as_str));
         self.0.call(run).instrument(span)
     }
 }
@@ -191,7 +191,7 @@ struct Scopes(Arc<Mutex<Vec<Vec<&'static str>>>>);
 impl<S: tracing::Subscriber + for<'a> LookupSpan<'a>> tracing_subscriber::Layer<S> for Scopes {
     fn on_event(&self, event: &tracing::Event<'_>, context: tracing_subscriber::layer::Context<'_, S>) {
         if event.metadata().target().ends_with("layers") {
-            let scope = context.event_scope(event).into_iter().flat_map(|scope| scope.from_root());
+            let scope = context.event_scope(event).into_iter().flat_map(tracing_subscriber::registry::Scope::from_root);
             self.0.lock().unwrap().push(scope.map(|span| span.name()).collect());
         }
     }

@@ -182,7 +182,7 @@ async fn a_handler_that_waits_for_a_socket_gets_real_time_under_a_paused_clock()
     });
     let ask = move || async move {
         let mut connection = tokio::net::TcpStream::connect(address).await?;
-        Ok::<_, std::io::Error>(tokio::io::AsyncReadExt::read_u8(&mut connection).await?)
+        tokio::io::AsyncReadExt::read_u8(&mut connection).await
     };
     let job = Schedule::cron("ask", "* * * * *").target("ask");
     let mut test = TestBell::start(Everbell::builder().target("ask", ask).schedule(job), "2027-01-01T00:00:00Z").await;

@@ -14,7 +14,7 @@ impl Actor {
         Actor::new(format!("run:{}", handover.run), Role::Operator, Credential::Run(handover), None)
     }
 
-    /// What the run token of the caller allows, if that is its credential.
+    /// The run that the caller may report on, if its credential is a run token.
     pub(crate) fn handover(&self) -> Option<Handover> {
         match self.credential {
             Credential::Run(handover) => Some(handover),

@@ -102,7 +102,7 @@ async fn write(
     Ok(store.put_target(label, &definition, Some(revision), &entry).await?)
 }
 
-/// What the audit trail keeps of a target: its block without secrets.
+/// The details of an audit entry about a target: its block without secrets.
 fn facts(editor: &dyn TargetEditor, stored: &StoredTarget) -> Result<Json, Problem> {
     let definition = serde_json::from_str(stored.definition.as_str()).unwrap_or_default();
     let block = editor.describe(stored.label.as_str(), &definition).block;

@@ -19,7 +19,7 @@ use crate::request::{ApiRequest, ApiResponse, excerpt};
 
 pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "The input of the target. Default: {}.")];
 
-/// What is known about all targets.
+/// The facts about all targets.
 struct Known {
     report: TargetReport,
     defined: Vec<ConfiguredTarget>,

@@ -89,7 +89,7 @@ fn shell(form: &mut Form<'_>, secrets: Secrets<'_>) -> Option<TargetSettings> {
     form.flag("shell.allow").then_some(settings)
 }
 
-/// What admins may define.
+/// Reads which targets admins may define.
 fn target_rules(form: &mut Form<'_>) -> TargetRules {
     let texts = |path: &str| form.list(path).into_iter().map(str::to_owned).collect::<Vec<_>>();
     let rules = TargetRules {

@@ -189,7 +189,7 @@ fn operators_end_runs_of_remote_sides_and_no_others() {
     };
     let shown = everbell(&["runs", "show", &run]).stdout;
     assert!(shown.contains("its remote side works on it"), "{shown}");
-    let done = everbell(&["runs", "complete", &run, "--result", "{\"rows\":3}", "--output", "by hand"]);
+    let done = everbell(&["runs", "complete", &run, "--result", "{\"rows\":3}", "--add-output", "by hand"]);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let ended = server.get(&format!("/runs/{run}")).expect(200);
     assert_eq!((&ended["status"], &ended["result"]), (&json!("succeeded"), &json!({ "rows": 3 })));

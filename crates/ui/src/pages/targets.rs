@@ -54,7 +54,7 @@ struct Runs {
     failure: String,
     failed: u64,
     p95: String,
-    /// What is unusual about the failure rate: whether it is higher, and the words.
+    /// An unusual failure rate: whether it is higher, and the words.
     trend: Option<(bool, String)>,
 }
 

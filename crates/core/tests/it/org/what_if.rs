@@ -67,8 +67,13 @@ fn a_freeze_keeps_its_days_from_firing() {
     assert_eq!(told.after, [at("2026-11-15T17:00:00Z"), at("2026-11-16T17:00:00Z")]);
     let days: Vec<_> = told.days.iter().map(|day| (day.date.day(), day.verdict, day.gap)).collect();
     let quiet = |day| (day, Verdict::NotAtAll, Some(GapReason::Frozen));
-    let expected =
-        [(12, Verdict::RanAlready, Some(GapReason::Coalesced)), quiet(13), quiet(14), (15, Verdict::Once, None), (16, Verdict::Once, None)];
+    let expected = [
+        (12, Verdict::RanAlready, Some(GapReason::Coalesced)),
+        quiet(13),
+        quiet(14),
+        (15, Verdict::Once, None),
+        (16, Verdict::Once, None),
+    ];
     assert_eq!(days, expected);
 }
 

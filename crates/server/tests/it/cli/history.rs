@@ -146,7 +146,7 @@ fn gaps_are_listed_with_their_reasons() {
     server.until("/jobs/key:pulse/gaps?reason=paused", |list| list["items"] != json!([]));
     let gaps = output(&server, &["jobs", "gaps", "pulse", "--reason", "paused", "--from", "-1h"]);
     assert!(
-        gaps.starts_with("FIRST SLOT LAST SLOT SLOTS REASON ORG BY\nDATE CLOCK +00:00 DATE CLOCK +00:00 "),
+        gaps.starts_with("FIRST SLOT LAST SLOT SLOTS REASON ORG BY RUN\nDATE CLOCK +00:00 DATE CLOCK +00:00 "),
         "{gaps}"
     );
     assert!(gaps.contains(" in 1 gap · run them now: everbell jobs backfill pulse --from TIME --to TIME"), "{gaps}");

@@ -95,6 +95,10 @@ fn every_value_is_shown_with_its_source_and_no_secret_is() {
          shell.users\t-\tdefault\nshell.env\t-\tdefault\n\
          shell.concurrency\t-\tdefault\n\
          shell.timeout\t-\tdefault\n\
+         targets.editable\t[]\tdefault\n\
+         targets.secret_env\t-\tdefault\n\
+         targets.secret_dir\t-\tdefault\n\
+         targets.allow_private\tfalse\tdefault\n\
          target \"brief\": label\tbrief\teverbell.toml:12\n\
          target \"brief\": type\thttp\teverbell.toml:13\n\
          target \"brief\": url\thttps://hooks.example.com/…\teverbell.toml:14\n\
@@ -121,7 +125,7 @@ fn the_document_has_the_same_and_no_secret() {
     assert!(!ran.stdout.contains("hunter2"), "{}", ran.stdout);
     let shown = document(&ran.stdout);
     assert_eq!(shown["file"], "everbell.toml");
-    assert_eq!(shown["items"].as_array().unwrap().len(), 63);
+    assert_eq!(shown["items"].as_array().unwrap().len(), 67);
     assert_eq!(shown["items"][3], json!({"key": "server.role", "value": "scheduler", "source": "env EVERBELL_ROLE"}));
     assert_eq!(shown["items"][12]["value"], json!(["/api/v1", "/api/v2/admin/cron"]));
     assert_eq!(shown["items"][1]["value"], json!(null));
