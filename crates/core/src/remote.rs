@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Such a run belongs to no instance, so it goes on while instances stop, crash and start. Its attempt is the fence: who
-//! works under an earlier one is refused. A cancellation is told in the answer to each heartbeat; from then on heartbeats
+//! works under an earlier one is refused. The answer to each heartbeat reports a cancellation; from then on heartbeats
 //! extend nothing, so the run is canceled at the latest when its lease ends.
 
 use std::fmt;
@@ -192,7 +192,7 @@ impl HeldRun {
 
     /// The outcome of the run, if it is over: its remote side was silent for too long, or it took too long.
     ///
-    /// A remote side cannot be heard while no instance answers. So its silence counts only if whoever asks could have heard
+    /// A remote side cannot be heard while no instance answers. So its silence counts only if the caller could have heard
     /// it for a whole lease: `heard_for` is since when the clock runs steadily and the database answers.
     pub fn expire(&self, now: Timestamp, heard_for: Duration) -> Option<Outcome> {
         let is_late = now >= self.deadline;

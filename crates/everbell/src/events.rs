@@ -305,14 +305,7 @@ fn log(event: &Event) {
             info!(run = %run.id, job = run.job(), target_label = %run.target, attempt = run.attempt, "handed over to its remote side");
         }
         Event::Finished { run, status, code, message, took } => {
-            let code = code.as_ref().map_or("-", FailureCode::as_str);
-            let org = run.org.as_ref().map(tracing::field::display);
-            let took_ms = took.as_secs_f64() * 1e3;
-            if *status == RunStatus::Failed {
-                warn!(run = %run.id, job = run.job(), org, target_label = %run.target, attempt = run.attempt, code, error = message, took_ms, "failed");
-            } else {
-                info!(run = %run.id, job = run.job(), org, target_label = %run.target, attempt = run.attempt, %status, took_ms, "finished");
-            }
+            log_finished(run, *status, code.as_ref(), message.as_deref(), *took);
         }
         Event::Retrying { run, code, not_before } => {
             info!(run = %run.id, job = run.job(), attempt = run.attempt, code = code.as_str(), %not_before, "will be retried");
@@ -349,6 +342,17 @@ fn log(event: &Event) {
         Event::Round { round, claimed, took, .. } => {
             trace!(round = round.as_str(), claimed, took_ms = took.as_secs_f64() * 1e3, "looked for work");
         }
+    }
+}
+
+fn log_finished(run: &RunInfo, status: RunStatus, code: Option<&FailureCode>, message: Option<&str>, took: Duration) {
+    let code = code.map_or("-", FailureCode::as_str);
+    let org = run.org.as_ref().map(tracing::field::display);
+    let took_ms = took.as_secs_f64() * 1e3;
+    if status == RunStatus::Failed {
+        warn!(run = %run.id, job = run.job(), org, target_label = %run.target, attempt = run.attempt, code, error = message, took_ms, "failed");
+    } else {
+        info!(run = %run.id, job = run.job(), org, target_label = %run.target, attempt = run.attempt, %status, took_ms, "finished");
     }
 }
 

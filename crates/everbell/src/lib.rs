@@ -67,8 +67,8 @@
 //!   they have that prefix), whatever the application's tables are called.
 //! - **Time** comes from the database: [`clock`].
 //! - **Read on** in the [`guides`].
-//! - [`types`] has what signatures name and programs rarely write. What this crate documents is its promise; `everbell::core`,
-//!   which is hidden here, serves our other crates and may change in any release.
+//! - [`signatures`] has what signatures name and programs rarely write. What this crate documents is its promise;
+//!   `everbell::core`, which is hidden here, serves our other crates and may change in any release.
 //!
 //! # Features
 //!
@@ -112,6 +112,7 @@ mod run_token;
 mod running;
 mod schedule;
 mod shutdown_signal;
+pub mod signatures;
 mod storable;
 mod sync;
 mod targets;
@@ -119,7 +120,6 @@ mod targets;
 pub mod testing;
 mod trace;
 mod typed;
-pub mod types;
 
 #[doc(hidden)]
 pub use everbell_core as core;

@@ -4,7 +4,12 @@ use serde_json::{Value, json};
 
 /// Returns an example of the request body with this name; `null` for an unknown name.
 pub(crate) fn request(name: &str) -> Value {
-    match name {
+    of_jobs(name).or_else(|| of_surroundings(name)).unwrap_or_default()
+}
+
+/// Bodies about jobs, their schedules and their runs.
+fn of_jobs(name: &str) -> Option<Value> {
+    Some(match name {
         "JobCreate" => json!({
             "jobKey": "daily-report",
             "target": "send-report",
@@ -40,6 +45,27 @@ pub(crate) fn request(name: &str) -> Value {
         "RunComplete" => json!({ "result": { "reports": 30 }, "output": "30 reports are written\n" }),
         "RunFail" => json!({ "code": "no_disk", "message": "The disk is full", "retryable": false }),
         "ReasonRequest" => json!({ "reason": "Requested by the sales team" }),
+        "CronPreviewRequest" => json!({
+            "cronExpression": "0 8 * * 1-5",
+            "timezone": "Europe/Berlin",
+            "from": "2027-03-15T09:30:00Z",
+            "count": 2,
+        }),
+        "ScheduleCreate" => json!({
+            "name": "daily-report",
+            "target": "send-report",
+            "cron_expression": "0 8 * * 1-5",
+            "timezone": "Europe/Berlin",
+            "payload": { "format": "pdf" },
+        }),
+        "SchedulePatch" => json!({ "enabled": false }),
+        _ => return None,
+    })
+}
+
+/// Bodies about what jobs depend on: orgs, targets, problems, calendars, freezes and tokens.
+fn of_surroundings(name: &str) -> Option<Value> {
+    Some(match name {
         "OrgInput" => json!({
             "name": "Acme Corporation",
             "timezone": "Asia/Tokyo",
@@ -48,12 +74,6 @@ pub(crate) fn request(name: &str) -> Value {
         }),
         "OrgLine" => json!({ "id": "acme", "name": "Acme Corporation", "timezone": "Asia/Tokyo" }),
         "OverridePut" => json!({ "localTime": "09:30", "reason": "Acme starts later" }),
-        "CronPreviewRequest" => json!({
-            "cronExpression": "0 8 * * 1-5",
-            "timezone": "Europe/Berlin",
-            "from": "2027-03-15T09:30:00Z",
-            "count": 2,
-        }),
         "TargetInput" => json!({
             "type": "http",
             "url": "https://reports.example.com/run",
@@ -73,14 +93,6 @@ pub(crate) fn request(name: &str) -> Value {
             "except": ["nightly-backup"],
         }),
         "TokenCreate" => json!({ "name": "ci", "role": "operator", "expiresAt": "2028-01-01T00:00:00Z" }),
-        "ScheduleCreate" => json!({
-            "name": "daily-report",
-            "target": "send-report",
-            "cron_expression": "0 8 * * 1-5",
-            "timezone": "Europe/Berlin",
-            "payload": { "format": "pdf" },
-        }),
-        "SchedulePatch" => json!({ "enabled": false }),
-        _ => Value::Null,
-    }
+        _ => return None,
+    })
 }

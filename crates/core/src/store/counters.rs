@@ -18,7 +18,7 @@ pub enum CounterKey {
     OneTime(Target),
 }
 
-/// What a row of counters is about.
+/// The job, org and target of a row of counters.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CounterGroup {
     /// The owner of the runs.
@@ -34,7 +34,7 @@ pub fn counters_by_owner(
     merged(groups.into_iter().map(|(group, counters)| (group.key, counters)))
 }
 
-/// Adds up counters by target, whoever owns the runs. Runs without a known target are left out.
+/// Adds up counters by target, whatever the owners of the runs. Runs without a known target are left out.
 pub fn counters_by_target<'a>(
     groups: impl IntoIterator<Item = (&'a CounterGroup, &'a RunCounters)>,
 ) -> BTreeMap<Target, RunCounters> {

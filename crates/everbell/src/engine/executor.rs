@@ -158,19 +158,7 @@ async fn supervise(
         };
         Handler(tokio::spawn(handler.instrument(span)))
     };
-    let interrupted = async {
-        tokio::select! {
-            biased;
-            why = stop(&mut asked) => match why {
-                Stop::Canceled { by } => Some(Outcome::Canceled { by }),
-                Stop::LeaseLost => None,
-                Stop::Shutdown => Some(Outcome::ShutDown("its instance shut down before it was done".to_owned())),
-            },
-            () = lease.must_stop() => Some(fenced()),
-            () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
-        }
-    };
-    // A handler that does little has ended by then, and needs none of the timers above.
+    // A handler that does little has ended by then, and needs none of the timers of an interruption.
     tokio::task::yield_now().await;
     let outcome = tokio::select! {
         biased;
@@ -188,7 +176,7 @@ async fn supervise(
             };
             return (outcome, run.output());
         }
-        outcome = interrupted => outcome,
+        outcome = interrupted(shared, &mut asked, &lease, timeout) => outcome,
     };
     // The handler has its grace period to stop, then it is dropped. What it returns meanwhile does not count: it may
     // have stopped half-way or finished.
@@ -200,6 +188,25 @@ async fn supervise(
         () = lease.must_be_gone() => end(&mut handler, &run).await,
     }
     (outcome, run.output())
+}
+
+/// Waits until a handler has to stop: how its run ends then, `None` if that is not ours to say.
+async fn interrupted(
+    shared: &Shared,
+    asked: &mut watch::Receiver<Option<Stop>>,
+    lease: &Lease,
+    timeout: Duration,
+) -> Option<Outcome> {
+    tokio::select! {
+        biased;
+        why = stop(asked) => match why {
+            Stop::Canceled { by } => Some(Outcome::Canceled { by }),
+            Stop::LeaseLost => None,
+            Stop::Shutdown => Some(Outcome::ShutDown("its instance shut down before it was done".to_owned())),
+        },
+        () = lease.must_stop() => Some(fenced()),
+        () = shared.clock.sleep(timeout) => Some(Outcome::TimedOut(timeout)),
+    }
 }
 
 /// Drops a handler at its next await.

@@ -9,7 +9,7 @@ use tracing::error;
 use super::{EVERBELL, Shared, audit};
 use crate::events::{Event, Events};
 
-/// Where a pause is written, and who is told.
+/// The store that a pause is written to, and the events that report it.
 pub(super) type Writer<'a> = (&'a dyn Store, &'a Events);
 
 /// As long as the reason of a pause may be.

@@ -1,7 +1,7 @@
 //! Targets that admins define: their definitions are checked by the rules of `[[target]]` blocks, and by stricter ones.
 //!
 //! A definition is kept in the database and read by other people than a file is. So it holds no secret, only references, and
-//! only to variables and files that the configuration releases: whoever defines a target decides where a secret is sent.
+//! only to variables and files that the configuration releases: the author of a target decides where a secret is sent.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -99,7 +99,7 @@ pub(crate) fn described(label: &str, definition: &Value) -> everbell_http::Confi
 }
 
 impl TargetRules {
-    /// What a stored definition may not have, while a block may.
+    /// Refuses what a block may have but a stored definition may not.
     fn faults(&self, definition: &Value) -> Vec<Fault> {
         let kind = definition.get("type").and_then(Value::as_str).unwrap_or_default();
         let mut faults = Vec::new();

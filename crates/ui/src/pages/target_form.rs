@@ -10,6 +10,7 @@ use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
 use everbell_wire::form::target::{value_from_text, value_to_text};
 use everbell_wire::form::{Field, Kind as FieldKind, optional};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::equivalent::Equivalent;
@@ -73,7 +74,7 @@ struct EditPage {
     kinds: Vec<String>,
     methods: Vec<(&'static str, bool)>,
     values: Values,
-    /// What a check has found: whether all is well, and the words.
+    /// The result of a check: whether all is well, and the words.
     checked: Option<(bool, String)>,
     same: Equivalent,
 }
@@ -90,7 +91,7 @@ impl Values {
         !self.get(name).is_empty()
     }
 
-    /// What was typed.
+    /// Reads the typed values.
     fn sent(request: &UiRequest) -> Values {
         Values(FIELDS.iter().map(|name| ((*name).to_owned(), json!(typed(request, name)))).collect())
     }
@@ -118,6 +119,23 @@ impl Values {
             fields.insert(name.clone(), json!(text));
         }
         Values(fields)
+    }
+}
+
+/// The members of a definition that the page itself reads.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct DefinitionHead {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    url: Value,
+    argv: Vec<Value>,
+}
+
+impl DefinitionHead {
+    /// Reads a definition. One whose members are of other types has no head.
+    fn read(definition: &Value) -> DefinitionHead {
+        DefinitionHead::deserialize(definition).unwrap_or_default()
     }
 }
 
@@ -211,11 +229,12 @@ async fn form(
     let path = format!("/targets/{}", url_part(shown));
     let verb = if current.is_some() { "edit" } else { "add" };
     let mut words = vec!["targets", verb, shown];
-    let url = value_text(&body, "url");
+    let head = DefinitionHead::read(&body);
+    let url = value_to_text(&head.url);
     if !url.is_empty() {
         words.extend(["--url", &url]);
     }
-    let argv: Vec<&str> = body["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let argv: Vec<&str> = head.argv.iter().filter_map(Value::as_str).collect();
     if !argv.is_empty() {
         words.push("--");
         words.extend(argv);
@@ -241,16 +260,12 @@ async fn form(
     UiResponse::with_status(&page, problem.map_or(StatusCode::OK, Problem::status))
 }
 
-fn value_text(body: &Value, name: &str) -> String {
-    value_to_text(&body[name])
-}
-
 /// The type of a target that exists, of the form, of the address, or the first that is allowed.
 fn kind(request: &UiRequest, existing: Option<&Value>, kinds: &[String]) -> String {
-    let of_definition = existing.and_then(|definition| definition["type"].as_str());
+    let of_definition = existing.and_then(|definition| DefinitionHead::read(definition).kind);
     let form = request.query(QUERY);
     let first = kinds.first().map_or("http", String::as_str);
-    of_definition.or_else(|| request.sent("type")).or_else(|| form.text("type")).unwrap_or(first).to_owned()
+    of_definition.as_deref().or_else(|| request.sent("type")).or_else(|| form.text("type")).unwrap_or(first).to_owned()
 }
 
 pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
