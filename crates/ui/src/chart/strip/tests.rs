@@ -28,7 +28,7 @@ fn a_bar_says_when_how_and_how_long_and_leads_to_its_run() {
     let title = "2026-11-13 08:00 · failed · 2.1\u{a0}s · &lt;script&gt;";
     assert!(drawn.contains(&format!("<title>{title}</title>")), "{drawn}");
     assert!(drawn.contains(&format!("<a href=\"/runs/{:036}\" tabindex=\"-1\">", 0)), "{drawn}");
-    assert!(drawn.contains("<g aria-hidden=\"true\">"), "thirty in each row are for those who point: {drawn}");
+    assert!(drawn.contains("<g aria-hidden=\"true\">"), "sixty in each row are for those who point: {drawn}");
     let on_page = self::drawn(StripSize::Page, &given);
     assert!(on_page.contains(&format!("<a href=\"/runs/{:036}\" aria-label=\"{title}\">", 0)), "{on_page}");
     assert!(drawn.contains("<title id=\"s1-t\">Last runs of daily&lt;briefing&gt;</title>"), "{drawn}");
@@ -41,10 +41,10 @@ fn a_bar_says_when_how_and_how_long_and_leads_to_its_run() {
 fn strips_end_at_the_right() {
     let given = runs(2, |_| RunStatus::Succeeded);
     let drawn = drawn(StripSize::List, &given);
-    // The last of thirty slots begins at 96.67 %.
-    assert!(drawn.contains("x=\"97.17%\""), "{drawn}");
-    assert!(drawn.contains("url(#s1-void)") && drawn.contains("width=\"93.33%\""), "{drawn}");
-    assert!(!self::drawn(StripSize::List, &runs(30, |_| RunStatus::Succeeded)).contains("void"));
+    // The last of sixty slots begins at 98.33 %.
+    assert!(drawn.contains("x=\"98.58%\""), "{drawn}");
+    assert!(drawn.contains("url(#s1-void)") && drawn.contains("width=\"96.67%\""), "{drawn}");
+    assert!(!self::drawn(StripSize::List, &runs(60, |_| RunStatus::Succeeded)).contains("void"));
 }
 
 #[test]
