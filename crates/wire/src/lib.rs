@@ -63,7 +63,7 @@ pub use backfill::{Backfill, BackfillOrgs, BackfillReport, BackfillSlot, Stopped
 pub use bulk::{Bulk, BulkItem, RerunItem, Reruns};
 pub use calendar::{Calendar, CalendarEffect, CalendarFailure, CalendarWritten, Freeze};
 pub use cluster::{Instance, Status};
-pub use declaration::JobDeclaration;
+pub use declaration::{JobDeclaration, Source};
 pub use event::RunEvent;
 pub use example::Example;
 pub use gap::{Explanation, Gap};
@@ -82,7 +82,7 @@ pub use remote::{RemoteRun, RemoteSide, RunProgress};
 pub use report::{ClusterStats, NextFire, NextFires, Outage, OutageJob};
 pub use run::{Canceled, OrgRun, Run, RunNow, RunNowOrgs, RunsNow, StartedRun};
 pub use stats::Stats;
-pub use target::{Target, TargetRuns, TargetTrend, TargetWritten, Targets};
+pub use target::{Target, TargetRuns, TargetTrend, TargetType, TargetWritten, Targets};
 pub use template::Template;
 pub use text::{clock_face, printable, shell};
 pub use top::{Top, TopBy, TopItem};

@@ -5,17 +5,17 @@ use serde_json::json;
 use super::{ACTOR, CREATED_AT, Example, INSTANCE_ID, NOW, at};
 use crate::problem::ProblemKind;
 use crate::{
-    AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Status, Target, TargetRuns, TargetTrend,
-    TargetWritten, Targets, Token,
+    AuditEntry, EndedSessions, Instance, NewToken, ProblemCode, Role, Session, Source, Status, Target, TargetRuns,
+    TargetTrend, TargetType, TargetWritten, Targets, Token,
 };
 
 impl Example for Target {
     fn example() -> Target {
         Target {
             target: "send-report".to_owned(),
-            r#type: Some("http".to_owned()),
+            r#type: Some(TargetType::Http),
             address: Some("https://reports.example.com".to_owned()),
-            source: Some("api".to_owned()),
+            source: Some(Source::Api),
             revision: Some(1),
             problem: None,
             instances: vec![INSTANCE_ID.to_owned()],
