@@ -21,6 +21,7 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, which is parsed once")]
 pub(crate) enum Command {
     /// Run the server: scheduler, API, targets
     ///

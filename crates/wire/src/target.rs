@@ -22,7 +22,7 @@ words!(
 );
 
 words!(
-    /// What a target of the configuration or of the API does.
+    /// The kind of work of a target that the configuration or the API defines.
     TargetType {
         /// Writes its payload to the log.
         Log = "log",
@@ -41,7 +41,7 @@ words!(
 pub struct Target {
     /// Its label.
     pub target: String,
-    /// What it does; null if the instance that answers does not define it.
+    /// The kind of its work; null if the instance that answers does not define it.
     pub r#type: Option<TargetType>,
     /// The host that an `http` target calls, or the program that a `command` target runs; null for others, and if only a
     /// reference to the URL is known. Never a secret.

@@ -18,6 +18,7 @@ use super::inflight::{Attempt, Stop};
 use super::{Shared, Step, Wait};
 use crate::clock::later;
 use crate::events::{Event, Round};
+use crate::targets::Targets;
 
 /// Heartbeats that a signal asks for are at least so far apart.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
@@ -41,6 +42,8 @@ pub(crate) struct Heartbeat {
     unknown: BTreeMap<Attempt, u64>,
     /// Until when claims may be carried out that were given up, by the monotonic clock.
     doubts_until: Option<Duration>,
+    /// The targets that the last heartbeat has announced.
+    announced: Option<Arc<Targets>>,
 }
 
 impl Heartbeat {
@@ -52,6 +55,7 @@ impl Heartbeat {
             compared: None,
             unknown: BTreeMap::new(),
             doubts_until: None,
+            announced: None,
         }
     }
 
@@ -197,7 +201,9 @@ impl Step for Heartbeat {
         let begun = self.shared.clock.monotonic();
         let now = self.shared.now();
         let every = self.shared.options.lease.heartbeat;
-        if let Some(beat_at) = self.beat_at {
+        let targets = self.shared.targets.now();
+        let announces = self.announced.as_ref().is_some_and(|announced| !Arc::ptr_eq(announced, &targets));
+        if let Some(beat_at) = self.beat_at.filter(|_| !announces) {
             // Woken early, perhaps by a cancellation, which matters only while runs are held.
             let is_urgent = self.shared.inflight.is_working() || self.shared.claims.were_dropped();
             let soonest = if is_urgent { MIN_INTERVAL.min(every) } else { every };
@@ -216,6 +222,7 @@ impl Step for Heartbeat {
         self.shared.events.publish(Event::Heartbeat { begun, error });
         written?;
         self.beat_at = Some(begun);
+        self.announced = Some(targets);
         Ok(Wait::For(every.saturating_sub(self.shared.clock.monotonic().saturating_sub(begun))))
     }
 

@@ -13,7 +13,7 @@ use everbell_wire::form::{Fault, Field, Form, Kind as Value, optional, required}
 const ATTEMPT: Field = optional(
     "attempt",
     Value::Integer { min: 1, max: 1_000_000 },
-    "The attempt that is reported about: the current one if absent. The one of a run token if the caller has one.",
+    "The attempt that is reported about. Default: that of the run token, else the current one.",
 );
 
 /// The text that a report may print.
@@ -37,10 +37,10 @@ pub(crate) const COMPLETE: &[Field] = &[
 ];
 
 pub(crate) const FAIL: &[Field] = &[
-    optional("code", Value::Text { min: 1, max: 64 }, "Why it failed, as a stable word; `handler_error` if absent."),
+    optional("code", Value::Text { min: 1, max: 64 }, "Why it failed, as a stable word. Default: `handler_error`."),
     required("message", Value::Text { min: 1, max: 8_000 }, "Why it failed, in words."),
     optional("details", Value::Json, "More about the failure."),
-    optional("retryable", Value::Flag, "Whether another attempt makes sense, if the job allows one; yes if absent."),
+    optional("retryable", Value::Flag, "Whether another attempt makes sense, if the job allows one. Default: true."),
     optional("retryAfter", Value::Span, "The shortest wait before the next attempt."),
     optional("output", PRINTED, "Text that is added to the output of the run."),
     ATTEMPT,

@@ -142,17 +142,23 @@ impl TargetRules {
                         Value::String(text) if is_secret(name, text) => Err(plain()),
                         member => self.expect_released(member),
                     };
-                    checked.err().into_iter().for_each(|detail| fault(format!("{at}/{}", escape(name)), detail));
+                    if let Err(detail) = checked {
+                        fault(format!("{at}/{}", escape(name)), detail);
+                    }
                 }
             }
             ("signingKeyFiles" | "caFile", _, value) => {
                 let paths = value.as_array().map_or_else(|| vec![value], |paths| paths.iter().collect());
                 let bad = paths.into_iter().filter_map(Value::as_str).find_map(|path| self.expect_file(path).err());
-                bad.into_iter().for_each(|detail| fault(at.clone(), detail));
+                if let Some(detail) = bad {
+                    fault(at, detail);
+                }
             }
             ("passEnv", _, Value::Array(names)) => {
                 let bad = names.iter().filter_map(Value::as_str).find_map(|name| self.expect_variable(name).err());
-                bad.into_iter().for_each(|detail| fault(at.clone(), detail));
+                if let Some(detail) = bad {
+                    fault(at, detail);
+                }
             }
             ("allowLinkLocal", _, Value::Bool(true)) => {
                 fault(at, "is only for `[[target]]` blocks of the configuration file".to_owned());

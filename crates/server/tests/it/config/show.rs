@@ -41,80 +41,80 @@ const VARIABLES: [(&str, &str); 3] = [
     ("EVERBELL_ADMIN_TOKEN", "evb_hunter2hunter2hunter2hunter2hunter2"),
 ];
 
+/// Every value of the file and its defaults, with its source.
+const SHOWN: &str = "server.listen\t127.0.0.1:3\tflag --listen\n\
+ server.public_url\t-\tdefault\n\
+ server.trust_proxy\tfalse\tdefault\n\
+ server.role\tscheduler\tenv EVERBELL_ROLE\n\
+ server.max_connections\t1024\tdefault\n\
+ server.request_timeout\t10s\tdefault\n\
+ server.max_connections_per_address\t64\tdefault\n\
+ server.data_dir\teverbell-data\tdefault\n\
+ database.url\tpostgres://everbell:(hidden)@db/everbell\teverbell.toml:6\n\
+ database.url_file\t-\tdefault\n\
+ database.max_connections\t-\tdefault\n\
+ database.allow_copy\tfalse\tdefault\n\
+ api.mounts\t[\"/api/v1\",\"/api/v2/admin/cron\"]\tdefault\n\
+ api.compat\ttrue\tdefault\n\
+ api.require_if_match\tfalse\tdefault\n\
+ api.run_now_overlap_status\t409\tdefault\n\
+ api.docs\ttrue\tdefault\n\
+ api.write_rate\t100\tdefault\n\
+ api.write_burst\t1000\tdefault\n\
+ ui.enabled\ttrue\tdefault\n\
+ ui.environment\t-\tdefault\n\
+ auth.admin_token\t(hidden)\tenv EVERBELL_ADMIN_TOKEN\n\
+ auth.admin_token_file\t-\tdefault\n\
+ auth.metrics_token\t(hidden)\teverbell.toml:9\n\
+ auth.metrics_token_file\t-\tdefault\n\
+ auth.run_history\tviewer\tdefault\n\
+ engine.concurrency\t256\tdefault\n\
+ engine.poll\t5s\tdefault\n\
+ engine.lease\t60s\tdefault\n\
+ engine.heartbeat\t5s\tdefault\n\
+ engine.shutdown_grace\t30s\tdefault\n\
+ engine.cancel_grace\t10s\tdefault\n\
+ engine.batch\t500\tdefault\n\
+ engine.max_pending_runs\t10000\tdefault\n\
+ engine.linger\t2ms\tdefault\n\
+ retention.keep\t180d\tdefault\n\
+ retention.audit\t730d\tdefault\n\
+ log.format\ttext\tdefault\n\
+ log.level\tinfo\tdefault\n\
+ metrics.per_job\tfalse\tdefault\n\
+ jobs.app\teverbell\tdefault\n\
+ jobs.removed\tkeep\tdefault\n\
+ jobs.adopt\tfalse\tdefault\n\
+ shell.allow\tfalse\tdefault\n\
+ shell.users\t-\tdefault\nshell.env\t-\tdefault\n\
+ shell.concurrency\t-\tdefault\n\
+ shell.timeout\t-\tdefault\n\
+ targets.editable\t[]\tdefault\n\
+ targets.secret_env\t-\tdefault\n\
+ targets.secret_dir\t-\tdefault\n\
+ targets.allow_private\tfalse\tdefault\n\
+ target \"brief\": label\tbrief\teverbell.toml:12\n\
+ target \"brief\": type\thttp\teverbell.toml:13\n\
+ target \"brief\": url\thttps://hooks.example.com/…\teverbell.toml:14\n\
+ target \"brief\": headers.authorization\t(hidden)\teverbell.toml:15\n\
+ target \"brief\": headers.x-key\t(hidden)\teverbell.toml:15\n\
+ target \"brief\": signing_keys\t[\"(hidden)\"]\teverbell.toml:16\n\
+ target \"backup\": label\tbackup\teverbell.toml:19\n\
+ target \"backup\": type\tcommand\teverbell.toml:20\n\
+ target \"backup\": argv\t[\"/usr/bin/backup\"]\teverbell.toml:21\n\
+ target \"backup\": env.PASSWORD\t(hidden)\teverbell.toml:22\n\
+ job \"daily\": job_key\tdaily\teverbell.toml:25\n\
+ job \"daily\": target\tbrief\teverbell.toml:26\n\
+ job \"daily\": cron_expression\t@daily\teverbell.toml:27\n\
+ job \"daily\": payload\t{\"kind\":\"daily\"}\teverbell.toml:28\n\
+ job \"daily\": policies.retry.max_attempts\t3\teverbell.toml:29\n";
+
 #[test]
 fn every_value_is_shown_with_its_source_and_no_secret_is() {
     let folder = Folder::with("show", FILE);
     let ran = folder.run_with(&["show", "--listen", "127.0.0.1:3"], &VARIABLES);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    assert_eq!(
-        ran.stdout,
-        "server.listen\t127.0.0.1:3\tflag --listen\n\
-         server.public_url\t-\tdefault\n\
-         server.trust_proxy\tfalse\tdefault\n\
-         server.role\tscheduler\tenv EVERBELL_ROLE\n\
-         server.max_connections\t1024\tdefault\n\
-         server.request_timeout\t10s\tdefault\n\
-         server.max_connections_per_address\t64\tdefault\n\
-         server.data_dir\teverbell-data\tdefault\n\
-         database.url\tpostgres://everbell:(hidden)@db/everbell\teverbell.toml:6\n\
-         database.url_file\t-\tdefault\n\
-         database.max_connections\t-\tdefault\n\
-         database.allow_copy\tfalse\tdefault\n\
-         api.mounts\t[\"/api/v1\",\"/api/v2/admin/cron\"]\tdefault\n\
-         api.compat\ttrue\tdefault\n\
-         api.require_if_match\tfalse\tdefault\n\
-         api.run_now_overlap_status\t409\tdefault\n\
-         api.docs\ttrue\tdefault\n\
-         api.write_rate\t100\tdefault\n\
-         api.write_burst\t1000\tdefault\n\
-         ui.enabled\ttrue\tdefault\n\
-         ui.environment\t-\tdefault\n\
-         auth.admin_token\t(hidden)\tenv EVERBELL_ADMIN_TOKEN\n\
-         auth.admin_token_file\t-\tdefault\n\
-         auth.metrics_token\t(hidden)\teverbell.toml:9\n\
-         auth.metrics_token_file\t-\tdefault\n\
-         auth.run_history\tviewer\tdefault\n\
-         engine.concurrency\t256\tdefault\n\
-         engine.poll\t5s\tdefault\n\
-         engine.lease\t60s\tdefault\n\
-         engine.heartbeat\t5s\tdefault\n\
-         engine.shutdown_grace\t30s\tdefault\n\
-         engine.cancel_grace\t10s\tdefault\n\
-         engine.batch\t500\tdefault\n\
-         engine.max_pending_runs\t10000\tdefault\n\
-         engine.linger\t2ms\tdefault\n\
-         retention.keep\t180d\tdefault\n\
-         retention.audit\t730d\tdefault\n\
-         log.format\ttext\tdefault\n\
-         log.level\tinfo\tdefault\n\
-         metrics.per_job\tfalse\tdefault\n\
-         jobs.app\teverbell\tdefault\n\
-         jobs.removed\tkeep\tdefault\n\
-         jobs.adopt\tfalse\tdefault\n\
-         shell.allow\tfalse\tdefault\n\
-         shell.users\t-\tdefault\nshell.env\t-\tdefault\n\
-         shell.concurrency\t-\tdefault\n\
-         shell.timeout\t-\tdefault\n\
-         targets.editable\t[]\tdefault\n\
-         targets.secret_env\t-\tdefault\n\
-         targets.secret_dir\t-\tdefault\n\
-         targets.allow_private\tfalse\tdefault\n\
-         target \"brief\": label\tbrief\teverbell.toml:12\n\
-         target \"brief\": type\thttp\teverbell.toml:13\n\
-         target \"brief\": url\thttps://hooks.example.com/…\teverbell.toml:14\n\
-         target \"brief\": headers.authorization\t(hidden)\teverbell.toml:15\n\
-         target \"brief\": headers.x-key\t(hidden)\teverbell.toml:15\n\
-         target \"brief\": signing_keys\t[\"(hidden)\"]\teverbell.toml:16\n\
-         target \"backup\": label\tbackup\teverbell.toml:19\n\
-         target \"backup\": type\tcommand\teverbell.toml:20\n\
-         target \"backup\": argv\t[\"/usr/bin/backup\"]\teverbell.toml:21\n\
-         target \"backup\": env.PASSWORD\t(hidden)\teverbell.toml:22\n\
-         job \"daily\": job_key\tdaily\teverbell.toml:25\n\
-         job \"daily\": target\tbrief\teverbell.toml:26\n\
-         job \"daily\": cron_expression\t@daily\teverbell.toml:27\n\
-         job \"daily\": payload\t{\"kind\":\"daily\"}\teverbell.toml:28\n\
-         job \"daily\": policies.retry.max_attempts\t3\teverbell.toml:29\n"
-    );
+    assert_eq!(ran.stdout, SHOWN);
 }
 
 #[test]
