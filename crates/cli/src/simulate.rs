@@ -21,7 +21,7 @@ use subject::Subject;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  everbell simulate --label team=field --to +30d --duration 90s
+  everbell simulate daily-briefing --to +30d --duration 90s
   everbell simulate -f jobs.toml --from 2027-03-27 --to 2027-03-29 --outage 02:00..04:30
   everbell simulate -f jobs.toml --to +1d --instances 2 --timeline jobs.svg";
 

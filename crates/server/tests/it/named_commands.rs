@@ -49,7 +49,9 @@ fn every_command_that_is_named_exists() {
     }
     paths.push(root.join("README.md"));
     let mut named = BTreeSet::new();
-    paths.iter().for_each(|path| commands(&fs::read_to_string(path).unwrap(), &mut named));
+    for path in &paths {
+        commands(&fs::read_to_string(path).unwrap(), &mut named);
+    }
     assert!(named.len() > 40 && named.contains("jobs explain"), "{named:?}");
     let folder = Folder::new();
     let exists = |command: &str| {

@@ -47,7 +47,7 @@ fn receiver() -> (String, Receiver<String>) {
 
 /// The next call.
 fn received(calls: &Receiver<String>) -> String {
-    calls.recv_timeout(Duration::from_secs(60)).expect("a call")
+    calls.recv_timeout(Duration::from_mins(1)).expect("a call")
 }
 
 fn secret(server: &Server, name: &str, text: &str) {

@@ -51,7 +51,7 @@ fn cycles(files: &[SourceFile]) -> Vec<Cycle<'_>> {
     let mut crates: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
     for file in files {
         if let Some((krate, path)) = file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
-            && path.ends_with(".rs")
+            && std::path::Path::new(path).extension().is_some_and(|extension| extension == "rs")
         {
             crates.entry(krate).or_default().push((path, &file.text));
         }

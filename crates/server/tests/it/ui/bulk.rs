@@ -122,7 +122,9 @@ fn each_job_is_told_in_its_own_zone_and_the_list_comes_back_as_it_was() {
 #[test]
 fn selected_jobs_run_now_skip_their_next_runs_and_retire() {
     let server = Server::start();
-    ["a", "b"].iter().for_each(|key| drop(server.job(key, &json!({}))));
+    for key in ["a", "b"] {
+        server.job(key, &json!({}));
+    }
     let ana = Visitor::admin(&server);
     let run = ana.page("/bulk/run-now?key=a&key=b");
     assert_has(&run, &["This runs 2 jobs now.", "Run 2 jobs", "Will run now"]);
