@@ -1,7 +1,7 @@
 //! Types that signatures of this crate name and programs rarely write: parts of what it returns, and values for rare settings.
 //!
 //! Structs and enums here may get fields and variants in any release, unless their documentation says that they are
-//! closed; do not build them field by field. [`Store`](crate::signatures::Store) and what only it takes or returns is not
+//! closed; do not build them field by field. [`Store`] and what only it takes or returns is not
 //! covered: it is the contract with the databases, which changes with them.
 
 pub use everbell_core::backfill::{Backfill, BackfillOrder, BackfillProgress, BackfillSettings, BackfillStatus, Rate};

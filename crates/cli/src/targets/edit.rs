@@ -27,9 +27,9 @@ Examples:
 
 pub(super) const RM_EXAMPLES: &str = "\
 Examples:
-  everbell targets rm hook
   everbell targets rm hook --yes
-  everbell targets rm hook --force --yes -o name";
+  everbell targets rm hook --force --yes
+  everbell targets rm hook --yes -o name";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Method {

@@ -127,6 +127,9 @@ fn session(server: &Server) -> String {
     sessions["items"][0]["id"].as_str().unwrap().to_owned()
 }
 
+/// Lets targets be defined here.
+const EDITABLE: &str = "[targets]\neditable = [\"http\", \"command\"]\nsecret_env = [\"HOOK_*\"]\n";
+
 /// Channels that are in examples, and a rule, for a server.
 const NOTIFY: &str = r#"
 [[notify]]
@@ -173,6 +176,18 @@ fn stop_backfill(server: &Server) {
     server.post(&format!("/jobs/key:metrics/backfills/{id}/stop"), &json!({})).expect(200);
 }
 
+/// Puts the targets of examples into the state that a command expects.
+fn prepare_targets(server: &Server, command: &str) {
+    match command {
+        "add" => ["hook", "backup"].into_iter().for_each(|label| drop(server.delete(&format!("/targets/{label}")))),
+        "edit" | "rm" => {
+            let hook = json!({ "type": "http", "url": "https://hooks.example/run" });
+            assert!(server.put("/targets/hook", &hook).status < 300);
+        }
+        _ => {}
+    }
+}
+
 /// The problem of a job that has failed.
 fn problem(server: &Server) -> String {
     server.job("nightly-backup", &json!({"target": "fail"}));
@@ -184,7 +199,7 @@ fn problem(server: &Server) -> String {
 #[test]
 fn help_begins_with_three_examples_that_work() {
     let declared = "[[job]]\njob_key = \"nightly-report\"\ntarget = \"print\"\ncron_expression = \"@daily\"\n";
-    let server = Server::with(&format!("{TARGETS}\n{declared}{NOTIFY}")).registered();
+    let server = Server::with(&format!("{TARGETS}\n{declared}{NOTIFY}{EDITABLE}")).registered();
     server.job("daily-briefing", &json!({"startAt": "2099-01-01T00:00:00Z"}));
     server.job("slow", &json!({"target": "sleep"}));
     server.job("metrics", &json!({"cronExpression": "@hourly"}));
@@ -216,6 +231,9 @@ fn help_begins_with_three_examples_that_work() {
             }
             if let [_, change @ ("backfill-pause" | "backfill-resume")] = page {
                 turn_backfill(&server, change);
+            }
+            if let ["targets", command] = page {
+                prepare_targets(&server, command);
             }
             let [run, active] = if page[0] == "runs" { runs(&server) } else { Default::default() };
             let mut shell = Command::new("sh");
