@@ -51,7 +51,8 @@ pub mod sqlite;
 #[cfg(feature = "upkeep")]
 pub mod upkeep;
 
-#[cfg(feature = "conformance")]
+// Not in the unit tests of this crate: it is a third of the code and is tested from outside.
+#[cfg(all(feature = "conformance", not(test)))]
 pub mod conformance;
 #[cfg(all(feature = "testing", unix))]
 pub mod testing;

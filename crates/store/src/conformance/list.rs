@@ -372,27 +372,3 @@ macro_rules! case_values {
 pub fn cases() -> Vec<Case> {
     conformance_cases!([case_values])
 }
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-    use std::path::Path;
-
-    #[test]
-    fn every_case_of_every_file_is_in_the_list() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/conformance");
-        let mut written = BTreeSet::new();
-        for entry in folder.read_dir().unwrap() {
-            let path = entry.unwrap().path();
-            let Some(family) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-            let Ok(text) = std::fs::read_to_string(&path) else { continue };
-            let names =
-                text.lines().filter_map(|line| line.strip_prefix("pub async fn ")?.split_once("(fresh: Fresh)"));
-            written.extend(names.map(|(name, _)| format!("{family}::{name}")));
-        }
-        let listed: BTreeSet<String> = super::cases().iter().map(|case| format!("{case:?}")).collect();
-        assert!(listed.len() > 200, "only {} cases", listed.len());
-        let difference: Vec<_> = written.symmetric_difference(&listed).collect();
-        assert!(difference.is_empty(), "in one of files and list only: {difference:?}");
-    }
-}

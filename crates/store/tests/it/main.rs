@@ -3,6 +3,7 @@
 
 mod broken;
 mod chosen;
+mod conformance;
 mod copy;
 mod copy_marks;
 mod credentials;

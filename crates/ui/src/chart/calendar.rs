@@ -156,11 +156,25 @@ fn cell(markup: &mut Markup, input: &Calendar<'_>, patterns: Patterns<'_>, day: 
             }
             return markup.element("path").class("c-plan").attr("d", &path).empty();
         };
-        let element = patterns.fill(markup.element("rect"), worst);
-        let element =
-            if worst == RunStatus::Succeeded { element.attr("opacity", depth(day, busiest)) } else { element };
-        element.attr("x", x).attr("y", y).attr("width", CELL).attr("height", CELL).attr("rx", 2.0).empty();
+        let good = day.runs.get(RunStatus::Succeeded);
+        if good > 0 {
+            let element = patterns.fill(markup.element("rect"), RunStatus::Succeeded);
+            let element = element.attr("opacity", depth(day, busiest)).attr("x", x).attr("y", y);
+            element.attr("width", CELL).attr("height", CELL).attr("rx", 2.0).empty();
+        }
+        if worst != RunStatus::Succeeded {
+            let height = CELL * others(good, day.runs.total());
+            let element = patterns.fill(markup.element("rect"), worst);
+            let element = element.attr("x", x).attr("y", y + CELL - height);
+            element.attr("width", CELL).attr("height", height).attr("rx", 2.0).empty();
+        }
     });
+}
+
+/// How much of a day's cell is for runs that did not succeed: their share, but never so little that it is overlooked.
+fn others(good: u64, all: u64) -> f64 {
+    let share = real(all.saturating_sub(good) as i64) / real(all.max(1) as i64);
+    share.clamp(0.3, 1.0)
 }
 
 /// A day on which more succeeded is darker; never so light that it looks empty.

@@ -31,7 +31,7 @@ pub(crate) use lag::{Lag, LagPiece, Lags, lag, lag_table};
 pub(crate) use palette::Counts;
 pub(crate) use strip::{Strip, StripRun, StripSize, strip, strip_legend};
 pub(crate) use timeline::{Band, Event, Hatch, Load, Row, Timeline, What, agenda, timeline, timeline_table};
-pub(crate) use words::{counted, period};
+pub(crate) use words::{counted, grouped, period};
 
 #[cfg(test)]
 mod gallery;

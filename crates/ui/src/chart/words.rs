@@ -47,21 +47,18 @@ fn spaced(text: &str) -> String {
     spaced
 }
 
-/// `1 run`, `12 runs`, `48 120 runs`.
+/// `1 run`, `12 runs`, `1,159 runs`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// Digits in groups of three from five digits on, with spaces that do not break.
-pub(super) fn grouped(count: u64) -> String {
+/// Digits in groups of three: `1,159`.
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
-    if digits.len() < 5 {
-        return digits;
-    }
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
         if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push('\u{a0}');
+            grouped.push(',');
         }
         grouped.push(digit);
     }
@@ -103,10 +100,10 @@ mod tests {
 
     #[test]
     fn counts_read_easily() {
-        let shown = |count| counted(count, "run").replace('\u{a0}', " ");
+        let shown = |count| counted(count, "run");
         assert_eq!(
             [shown(0), shown(1), shown(4_812), shown(1_048_120)],
-            ["0 runs", "1 run", "4812 runs", "1 048 120 runs"]
+            ["0 runs", "1 run", "4,812 runs", "1,048,120 runs"]
         );
         assert_eq!([shortened("abc", 3), shortened("abcd", 3), shortened("🛎🛎🛎🛎", 2)], ["abc", "ab…", "🛎…"]);
     }

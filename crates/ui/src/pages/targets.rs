@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::chart::grouped;
 use crate::equivalent::Equivalent;
 use crate::markup::url_part;
 use crate::pages::action::{Refusal, expect_operator};
@@ -49,7 +50,7 @@ struct Row {
 
 /// The runs of a day in words.
 struct Runs {
-    count: u64,
+    count: String,
     success: String,
     failure: String,
     failed: u64,
@@ -63,7 +64,7 @@ impl Runs {
         let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), percent);
         let before = runs.earlier_failure_rate.map_or_else(String::new, |rate| format!(" ({} before)", percent(rate)));
         Runs {
-            count: runs.runs,
+            count: grouped(runs.runs),
             success: share(runs.success_rate),
             failure: share(runs.failure_rate),
             failed: runs.failed,

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use tracing::warn;
 
 use super::jobs::targets;
+use crate::chart::grouped;
 use crate::clock::Clock;
 use crate::links::Chip;
 use crate::markup::{Markup, url_part};
@@ -66,8 +67,8 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// The address of the job; one-time jobs of a target have none.
     pub(crate) href: Option<String>,
-    pub(crate) runs: u64,
-    pub(crate) failed: u64,
+    pub(crate) runs: String,
+    pub(crate) failed: String,
     /// The share of failed runs.
     pub(crate) rate: Option<String>,
     /// The failed runs.
@@ -86,8 +87,8 @@ impl Row {
         Row {
             name: item.name().to_owned(),
             href: part.as_ref().map(|part| format!("/jobs/{part}")),
-            runs: item.runs,
-            failed: item.failed,
+            runs: grouped(item.runs),
+            failed: grouped(item.failed),
             rate: item.failure_rate.filter(|_| item.failed > 0).map(|rate| format!("{:.1} %", rate * 100.0)),
             failed_href: part.filter(|_| item.failed > 0).map(|part| format!("/runs?jobKey={part}&status=failed")),
             time: took(item.time_spent_ms),

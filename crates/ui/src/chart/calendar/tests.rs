@@ -50,6 +50,16 @@ fn more_runs_are_darker() {
 }
 
 #[test]
+fn one_failure_of_many_is_seen_and_does_not_hide_the_others() {
+    let near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-9;
+    assert!(near(others(287, 288), 0.3) && near(others(1, 2), 0.5) && near(others(0, 3), 1.0));
+    let rects =
+        |runs: &[(RunStatus, u64)]| calendar(&input(&[day(date(2026, 11, 13), runs, 0)])).matches("rx=\"2").count();
+    assert_eq!(rects(&[(RunStatus::Succeeded, 287), (RunStatus::Failed, 1)]), 2);
+    assert_eq!((rects(&[(RunStatus::Succeeded, 3)]), rects(&[(RunStatus::Failed, 3)])), (1, 1));
+}
+
+#[test]
 fn days_outside_are_left_out_and_the_end_of_time_is_fine() {
     let days = [day(date(2020, 1, 1), &[(RunStatus::Failed, 1)], 0), day(date(2026, 11, 30), &[], 1)];
     assert!(!calendar(&input(&days)).contains("<a "));

@@ -9,8 +9,8 @@ use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
 use crate::chart::{
-    Calendar, Counts, Day, DotRun, Dots, Strip, StripRun, StripSize, WEEKS, calendar, calendar_table, dots, strip,
-    strip_legend,
+    Calendar, Counts, Day, DotRun, Dots, Strip, StripRun, StripSize, WEEKS, calendar, calendar_table, counted, dots,
+    strip, strip_legend,
 };
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
@@ -168,15 +168,15 @@ impl HistoryData {
 
     /// How many of the runs succeeded, over a week and a month.
     fn rates(&self) -> Vec<String> {
-        let rate = |(days, counted, since): &(u32, RunCounters, Option<Timestamp>)| {
-            let (good, all) = (counted.succeeded, counted.succeeded + counted.failed);
+        let rate = |(days, counters, since): &(u32, RunCounters, Option<Timestamp>)| {
+            let (good, all) = (counters.succeeded, counters.succeeded + counters.failed);
             // A rate just below 100 % is never shown as 100 %.
-            let runs = if all == 1 { "run" } else { "runs" };
+            let runs = counted(all, "run");
             let when = match since {
                 None => format!("in {days} days"),
                 Some(since) => format!("since {}", since.strftime("%Y-%m-%d %H:%M UTC")),
             };
-            (all > 0).then(|| format!("{} % of {all} {runs} succeeded {when}", good * 100 / all))
+            (all > 0).then(|| format!("{} % of {runs} succeeded {when}", good * 100 / all))
         };
         let mut rates: Vec<String> = self.counted.iter().filter_map(rate).collect();
         rates.dedup();

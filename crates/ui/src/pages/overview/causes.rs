@@ -7,6 +7,7 @@ use everbell_core::alert::{self, Kind};
 use jiff::Timestamp;
 
 use super::attention::{FailureGroup, cause_key};
+use crate::chart::counted;
 
 /// The jobs that keep failing for one reason.
 #[derive(Debug, PartialEq, Eq)]
@@ -134,19 +135,6 @@ pub(super) fn percent(good: u64, bad: u64) -> Option<String> {
     })
 }
 
-/// `1 job`, `1,159 runs`.
-pub(super) fn counted(count: u64, noun: &str) -> String {
-    let digits = count.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("{grouped} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -159,7 +147,6 @@ mod tests {
         assert_eq!(health(Some((1_150, 9, 1_159))).facts(), "77 jobs, 1,159 runs in 24 h, 99.2 % ok");
         assert_eq!(health(Some((0, 0, 1))).facts(), "77 jobs, 1 run in 24 h");
         assert_eq!(health(None).facts(), "77 jobs");
-        assert_eq!(counted(1_234_567, "run"), "1,234,567 runs");
     }
 
     #[test]

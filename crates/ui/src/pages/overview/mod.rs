@@ -19,13 +19,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use self::attention::group_failures;
 use self::backfills::BackfillCard;
-use self::causes::{Cause, Health, counted};
+use self::causes::{Cause, Health};
 use self::charts::Day;
 use self::groups::GroupCard;
 use self::outage::OutageCard;
 use self::read::{History, OverviewData};
 use self::start_here::StartHere;
-use crate::chart::{Gauge, gauge};
+use crate::chart::{Gauge, counted, gauge};
 use crate::clock::Clock;
 use crate::frame::Stuck;
 use crate::frozen::Frozen;
@@ -75,6 +75,8 @@ struct Overview {
     problems: [Vec<ProblemLine>; 2],
     /// Failures of the day that no problem covers.
     others: Vec<ProblemLine>,
+    /// `22 other failures`.
+    other_failures: String,
     coming: Vec<Coming>,
     running: Vec<Running>,
     /// How many more runs are running.
@@ -203,6 +205,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         health,
         failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
         day: history.filter(|_| whole).map(|history| charts::day(&history.buckets, &clock)),
+        other_failures: counted(others.iter().map(|group| group.count as u64).sum(), "other failure"),
         others: others.iter().map(|group| other_line(group, &clock, &from)).collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &freezes, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),

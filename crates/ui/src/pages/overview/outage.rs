@@ -3,6 +3,7 @@
 use everbell_core::outage::{JobOutage, LateOutcome, Outage};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::chart::counted;
 use crate::clock::Clock;
 use crate::markup::{Markup, url_part};
 use crate::request::UiRequest;
@@ -86,10 +87,6 @@ pub(super) fn summary(outage: &Outage) -> String {
         (some, _) => format!("{some} caught up"),
     };
     format!("{missed}; {done}.")
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 fn whole(at: Timestamp) -> Timestamp {
