@@ -33,6 +33,18 @@ pub enum IfUnfinished {
     Replace,
 }
 
+impl IfUnfinished {
+    /// Reads the word for a choice.
+    pub fn parse(word: &str) -> Result<IfUnfinished, Invalid> {
+        match word {
+            "refuse" => Ok(IfUnfinished::Refuse),
+            "keep" => Ok(IfUnfinished::Keep),
+            "replace" => Ok(IfUnfinished::Replace),
+            other => Err(Invalid::new("ifUnfinished", format!("must be `refuse`, `keep` or `replace`, not `{other}`"))),
+        }
+    }
+}
+
 /// The decision about a request to enqueue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -225,6 +237,16 @@ mod tests {
     fn what_is_over_is_due_now() {
         let (early, late) = (Timestamp::from_second(1).unwrap(), Timestamp::from_second(2).unwrap());
         assert_eq!((slot(None, early), slot(Some(late), early), slot(Some(early), late)), (early, late, late));
+    }
+
+    #[test]
+    fn the_words_for_choices_are_read_and_others_refused() {
+        let read = |word| IfUnfinished::parse(word).map_err(|invalid| invalid.to_string());
+        assert_eq!(read("refuse"), Ok(IfUnfinished::Refuse));
+        assert_eq!(read("keep"), Ok(IfUnfinished::Keep));
+        assert_eq!(read("replace"), Ok(IfUnfinished::Replace));
+        let reason = "ifUnfinished: must be `refuse`, `keep` or `replace`, not `Keep`";
+        assert_eq!(read("Keep"), Err(reason.to_owned()));
     }
 
     #[test]

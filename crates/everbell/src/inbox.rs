@@ -1,7 +1,7 @@
 //! The inbox: requests that other programs write with plain SQL, in their own transactions.
 //!
 //! An instance reads them, checks each as [`Jobs::enqueue`](crate::Jobs::enqueue) and [`Jobs::create`](crate::Jobs::create)
-//! would, and answers: it creates the job, or refuses the request with a reason. The answer and the job are one transaction,
+//! would, and answers: it creates the job, replaces or keeps an unfinished one, or refuses the request with a reason. The answer and the job are one transaction,
 //! so each request is answered once, however many instances there are.
 
 use std::collections::VecDeque;
@@ -9,9 +9,9 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::change::NewJob;
+use everbell_core::enqueue::IfUnfinished;
 use everbell_core::store::{AuditEntry, InboxAnswer, InboxRequest, StoreError, StoreResult};
-use everbell_core::{Invalid, TraceContext, storable_text};
+use everbell_core::{Invalid, MAX_PRIORITY, TraceContext, storable_text};
 use jiff::Timestamp;
 use tracing::{debug, warn};
 
@@ -140,7 +140,7 @@ async fn answer(parts: &Arc<Parts>, request: &InboxRequest) -> StoreResult<Outco
     let trace_context = traceparent.and_then(|text| TraceContext::parse(text, None).ok());
     let jobs = Jobs::new(Context::new(parts).accept_any_target()).by(&actor).trace_context(trace_context);
     let (mut answer, mut audit) = match prepare(&jobs, request).await {
-        Ok((job, audit)) => (InboxAnswer::Create(Box::new(job)), audit),
+        Ok(prepared) => prepared,
         Err(error) if error.is_transient() => return Err(error),
         Err(error) => refuse(&jobs, request, &error),
     };
@@ -150,11 +150,11 @@ async fn answer(parts: &Arc<Parts>, request: &InboxRequest) -> StoreResult<Outco
         let Some(error) = done.as_ref().err().filter(|error| !error.is_transient() && !error.is_conflict()) else {
             break;
         };
-        if !matches!(answer, InboxAnswer::Create(_)) {
+        if matches!(answer, InboxAnswer::Refuse(_)) {
             break;
         }
         (answer, audit) = match prepare(&jobs, request).await {
-            Ok((job, audit)) if !is_last => (InboxAnswer::Create(Box::new(job)), audit),
+            Ok(prepared) if !is_last => prepared,
             _ => refuse(&jobs, request, error),
         };
         done = parts.store.answer_inbox(request.id, &answer, &audit).await;
@@ -188,15 +188,22 @@ fn refuse(jobs: &Jobs, request: &InboxRequest, error: &StoreError) -> (InboxAnsw
     (InboxAnswer::Refuse(reason), audit)
 }
 
-async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(NewJob, AuditEntry)> {
+/// Returns the answer to a request that is not refused.
+async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(InboxAnswer, AuditEntry)> {
     let payload = request.payload.clone().unwrap_or_else(|| "{}".to_owned());
+    let priority = request.priority.map(priority).transpose()?;
     if let Some(cron) = &request.cron {
         if request.run_at.is_some() {
             return Err(Invalid::new("runAt", "cannot be combined with a cron expression").into());
         }
+        if request.if_unfinished.is_some() {
+            return Err(Invalid::new("ifUnfinished", "cannot be combined with a cron expression").into());
+        }
         let key = request.key.clone().ok_or_else(|| Invalid::new("jobKey", "is required for a cron expression"))?;
         let schedule = Schedule::cron(key, cron).target(&request.target).with_payload_text(Ok(payload));
-        return jobs.prepare_new(&request.timezone.iter().fold(schedule, Schedule::tz)).await;
+        let schedule = request.timezone.iter().fold(schedule, Schedule::tz);
+        let (job, audit) = jobs.prepare_new(&priority.into_iter().fold(schedule, Schedule::priority)).await?;
+        return Ok((InboxAnswer::Create(Box::new(job)), audit));
     }
     let mut enqueue = jobs.enqueue_text(&request.target, payload);
     if let Some(text) = &request.run_at {
@@ -205,5 +212,21 @@ async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(NewJob, Au
         })?;
         enqueue = enqueue.at(at);
     }
-    request.key.iter().fold(enqueue, Enqueue::key).prepare().await
+    if let Some(word) = &request.if_unfinished {
+        let choice = IfUnfinished::parse(word)?;
+        if choice != IfUnfinished::Refuse && request.key.is_none() {
+            let reason = format!("`{word}` needs a key: a job with a made-up key is the only one of its key");
+            return Err(Invalid::new("ifUnfinished", reason).into());
+        }
+        enqueue = enqueue.if_unfinished(choice);
+    }
+    let enqueue = priority.into_iter().fold(enqueue, Enqueue::priority);
+    request.key.iter().fold(enqueue, Enqueue::key).answer(request.id).await
+}
+
+/// Reads a priority, whose bounds are those of the policy.
+fn priority(number: i64) -> Result<i32, Invalid> {
+    i32::try_from(number).map_err(|_| {
+        Invalid::new("policies.priority", format!("must be from -{MAX_PRIORITY} to {MAX_PRIORITY}, not {number}"))
+    })
 }

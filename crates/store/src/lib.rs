@@ -34,6 +34,7 @@ mod in_transaction;
 mod micros;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod migrations;
+#[cfg_attr(not(feature = "upkeep"), allow(unreachable_pub, reason = "only `copy` exports what it has"))]
 mod moved;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod part;

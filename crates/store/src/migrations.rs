@@ -29,6 +29,7 @@ macro_rules! migrations {
             include_str!("migrations/0023_remote_runs.sql"),
             include_str!("migrations/0024_target_counters.sql"),
             include_str!("migrations/0025_targets.sql"),
+            include_str!("migrations/0026_inbox_choices.sql"),
         ]
     };
 }

@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 
 use crate::change::NewJob;
+use crate::ids::{JobId, JobKey};
+use crate::job::Definition;
 
 /// A request as it was written: nothing of it is checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,6 +27,11 @@ pub struct InboxRequest {
     pub role: Option<String>,
     /// The W3C `traceparent` of the program that wrote it.
     pub traceparent: Option<String>,
+    /// The priority of the job; 0 if absent.
+    pub priority: Option<i64>,
+    /// The word for the choice about an unfinished job of the key: see
+    /// [`IfUnfinished::parse`](crate::enqueue::IfUnfinished::parse).
+    pub if_unfinished: Option<String>,
 }
 
 /// The answer to a request.
@@ -32,8 +39,23 @@ pub struct InboxRequest {
 pub enum InboxAnswer {
     /// This job is created.
     Create(Box<NewJob>),
+    /// An unfinished job gives way to this one.
+    Replace(Box<Replacement>),
+    /// The unfinished job of this key stays as it is.
+    Keep(JobKey),
     /// Nothing is created, for this reason.
     Refuse(String),
+}
+
+/// An unfinished job, and what takes its place by [`replace`](crate::enqueue::replace).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// The job that was read.
+    pub job: JobId,
+    /// Its revision at that moment.
+    pub revision: u64,
+    /// The payload, time and settings of the request.
+    pub definition: Definition,
 }
 
 /// A request that was refused.

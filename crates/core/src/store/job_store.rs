@@ -60,10 +60,10 @@ verbs! {
         /// Requests of the inbox that have no answer, without these, oldest first.
         async fn open_inbox(&self, limit: u32, without: &[i64]) -> StoreResult<Vec<InboxRequest>>;
 
-        /// Answers a request once: creates its job or refuses it, and writes down which, with the audit entry, in one
-        /// transaction. Returns whether it did; another instance may have been faster, or be about to answer. A job
-        /// that cannot be created because of its key is a [`StoreError::Conflict`](super::StoreError::Conflict), and the
-        /// request stays open.
+        /// Answers a request once: creates its job, replaces or keeps an unfinished one, or refuses the request, and writes
+        /// down which, with the audit entry, in one transaction. Returns whether it did; another instance may have been
+        /// faster, or be about to answer. A job that cannot be created because of its key, or has changed before it could
+        /// be replaced, is a conflict ([`StoreError::is_conflict`](super::StoreError::is_conflict)), and the request stays open.
         async fn answer_inbox(&self, id: i64, answer: &InboxAnswer, audit: &AuditEntry) -> StoreResult<bool>
         where (|answered| *answered);
 

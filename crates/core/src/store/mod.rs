@@ -78,7 +78,7 @@ pub use counters::{
 pub use deed::{Deed, Remembered, RequestKey};
 pub use deleted::{Pruned, PurgedJob};
 pub use error::{NeedsOperator, StoreError, StoreResult, UnavailableReason};
-pub use inbox::{InboxAnswer, InboxRequest, RefusedRequest};
+pub use inbox::{InboxAnswer, InboxRequest, RefusedRequest, Replacement};
 pub use instance::Instance;
 pub use interceptor::{Call, Interceptor};
 pub use job_store::JobStore;

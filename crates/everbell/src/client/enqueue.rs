@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use everbell_core::change::{JobView, NewJob};
 use everbell_core::enqueue::{self, Decision, IfUnfinished};
-use everbell_core::store::{AuditEntry, JobRef, JobRow, StoreError, StoreResult};
+use everbell_core::store::{AuditEntry, JobRef, JobRow, Replacement, StoreError, StoreResult};
 use everbell_core::{Backoff, Definition, Invalid, JobId, JobKey, Made, OnLost, Overlap, Source, Target, TraceContext};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -262,18 +262,6 @@ impl Enqueue {
         }
     }
 
-    /// Returns the rows that create the job. An unfinished job of its key is refused.
-    pub(crate) async fn prepare(&self) -> StoreResult<(NewJob, AuditEntry)> {
-        let (now, key) = (self.context.now(), self.job_key()?);
-        let known = match self.context.parts.store.get_job(&JobRef::Key(key.clone())).await {
-            Ok(row) => Some(row),
-            Err(StoreError::NotFound { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        enqueue::decide(known.as_ref().map(|row| &row.job), IfUnfinished::Refuse)?;
-        self.new_job(known.as_ref(), &key, now, &mut Reader::Store(&*self.context.parts.store)).await
-    }
-
     /// Returns the rows that create the job, after the one of its key that has finished.
     pub(super) async fn new_job(
         &self,
@@ -289,21 +277,33 @@ impl Enqueue {
         Ok((new, audit))
     }
 
-    async fn replace_job(&self, row: &JobRow, key: &JobKey, now: Timestamp) -> Result<Enqueued, Attempt> {
-        let Context { parts, actor, .. } = &self.context;
-        let definition = self.definition(key, now, &mut Reader::Store(&*parts.store)).await?;
-        let decide = |view: &JobView| enqueue::replace(view, definition.clone(), actor, now);
+    /// Returns what takes the place of an unfinished job, and the audit entry about that.
+    pub(super) async fn replacement(
+        &self,
+        row: &JobRow,
+        key: &JobKey,
+        now: Timestamp,
+        reader: &mut Reader<'_>,
+    ) -> StoreResult<(Replacement, AuditEntry)> {
+        let definition = self.definition(key, now, reader).await?;
+        let decide = |view: &JobView| enqueue::replace(view, definition.clone(), &self.context.actor, now);
         let (before, after) = before_and_after(row, &decide)?;
         let audit = self.context.entry("job.replace", format!("job:{key}"), now, Some(&before), Some(&after));
-        let (old, revision) = (JobRef::Id(row.job.definition.id), Some(row.job.state.revision));
-        match parts.store.change_job(&old, revision, &decide, &audit).await {
+        Ok((Replacement { job: row.job.definition.id, revision: row.job.state.revision, definition }, audit))
+    }
+
+    async fn replace_job(&self, row: &JobRow, key: &JobKey, now: Timestamp) -> Result<Enqueued, Attempt> {
+        let Context { parts, actor, .. } = &self.context;
+        let (new, audit) = self.replacement(row, key, now, &mut Reader::Store(&*parts.store)).await?;
+        let decide = |view: &JobView| enqueue::replace(view, new.definition.clone(), actor, now);
+        match parts.store.change_job(&JobRef::Id(new.job), Some(new.revision), &decide, &audit).await {
             Ok(changed) => {
                 parts.events.publish_change(&changed);
                 let job = changed.successor.unwrap_or(changed.job);
                 Ok(Enqueued { job, outcome: EnqueueOutcome::Replaced })
             }
             Err(error) if is_in_doubt(&error) => {
-                let job = parts.store.get_job(&JobRef::Id(definition.id)).await;
+                let job = parts.store.get_job(&JobRef::Id(new.definition.id)).await;
                 Ok(Enqueued { job: job.map_err(|_| Attempt::Refused(error))?, outcome: EnqueueOutcome::Replaced })
             }
             Err(error) => Err(Attempt::raced(error)),

@@ -11,7 +11,6 @@ use everbell_store::{AppConnection, InTransaction};
 use super::enqueue::{Enqueue, EnqueueOutcome, Enqueued};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
-use super::trail::before_and_after;
 use crate::schedule::Schedule;
 
 impl Jobs {
@@ -74,11 +73,9 @@ impl Enqueue {
         let enqueued = match (decision, known) {
             (Decision::Keep, Some(job)) => Enqueued { job, outcome: EnqueueOutcome::Kept },
             (Decision::Replace, Some(row)) => {
-                let definition = self.definition(&key, now, &mut Reader::Inside(&mut *inside)).await?;
-                let decide = |view: &JobView| enqueue::replace(view, definition.clone(), &self.context.actor, now);
-                let (before, after) = before_and_after(&row, &decide)?;
-                let audit = self.context.entry("job.replace", format!("job:{key}"), now, Some(&before), Some(&after));
-                let (old, revision) = (JobRef::Id(row.job.definition.id), Some(row.job.state.revision));
+                let (new, audit) = self.replacement(&row, &key, now, &mut Reader::Inside(&mut *inside)).await?;
+                let decide = |view: &JobView| enqueue::replace(view, new.definition.clone(), &self.context.actor, now);
+                let (old, revision) = (JobRef::Id(new.job), Some(new.revision));
                 let changed = inside.change_job(&old, None, revision, &decide, &audit).await?;
                 let job = changed.successor.unwrap_or(changed.job);
                 Enqueued { job, outcome: EnqueueOutcome::Replaced }

@@ -1,10 +1,13 @@
-//! Rows for answers to requests of the inbox, and the requests that were refused.
+//! Answers to requests of the inbox, and the requests that were refused.
 
 use everbell_core::JobStatus;
 use everbell_core::change::NewJob;
-use everbell_core::store::{AuditEntry, StoreError, StoreResult};
+use everbell_core::enqueue::{self, Decision, IfUnfinished};
+use everbell_core::store::{AuditEntry, InboxAnswer, JobRef, StoreError, StoreResult};
 
+use super::Context;
 use super::enqueue::{Enqueue, settings};
+use super::in_transaction::Reader;
 use super::jobs::Jobs;
 use crate::schedule::Schedule;
 
@@ -33,7 +36,43 @@ impl Jobs {
 
     /// Returns the audit entry about a request of the inbox that is refused.
     pub(crate) fn entry_of_refusal(&self, request: i64, reason: &str) -> AuditEntry {
-        let jobs = self.clone().because(reason);
-        jobs.context.entry("inbox.refuse", format!("inbox:{request}"), jobs.context.now(), None, None)
+        self.clone().because(reason).context.inbox_entry("inbox.refuse", request)
+    }
+}
+
+impl Enqueue {
+    /// Makes this choice about an unfinished job of the key.
+    pub(crate) fn if_unfinished(mut self, choice: IfUnfinished) -> Enqueue {
+        self.if_unfinished = choice;
+        self
+    }
+
+    /// Reads the job of the key, decides, and returns the answer to a request of the inbox.
+    pub(crate) async fn answer(&self, request: i64) -> StoreResult<(InboxAnswer, AuditEntry)> {
+        let store = &self.context.parts.store;
+        let (now, key) = (self.context.now(), self.job_key()?);
+        let known = match store.get_job(&JobRef::Key(key.clone())).await {
+            Ok(row) => Some(row),
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let reader = &mut Reader::Store(&**store);
+        match (enqueue::decide(known.as_ref().map(|row| &row.job), self.if_unfinished)?, &known) {
+            (Decision::Keep, Some(_)) => Ok((InboxAnswer::Keep(key), self.context.inbox_entry("inbox.keep", request))),
+            (Decision::Replace, Some(row)) => {
+                let (replacement, audit) = self.replacement(row, &key, now, reader).await?;
+                Ok((InboxAnswer::Replace(Box::new(replacement)), audit))
+            }
+            (_, known) => {
+                let (new, audit) = self.new_job(known.as_ref(), &key, now, reader).await?;
+                Ok((InboxAnswer::Create(Box::new(new)), audit))
+            }
+        }
+    }
+}
+
+impl Context {
+    fn inbox_entry(&self, action: &str, request: i64) -> AuditEntry {
+        self.entry(action, format!("inbox:{request}"), self.now(), None, None)
     }
 }

@@ -12,7 +12,16 @@ use crate::given::{trail, within};
 
 /// The users that handlers were called for, on any instance.
 #[derive(Clone, Default)]
-struct Users(Arc<Mutex<Vec<u64>>>);
+pub(crate) struct Users(Arc<Mutex<Vec<u64>>>);
+
+impl Users {
+    /// Returns the users in order.
+    pub(crate) fn sorted(&self) -> Vec<u64> {
+        let mut users = self.0.lock().unwrap().clone();
+        users.sort_unstable();
+        users
+    }
+}
 
 #[derive(serde::Deserialize)]
 struct Reminder {
@@ -23,12 +32,12 @@ async fn remind(Payload(reminder): Payload<Reminder>, State(users): State<Users>
     users.0.lock().unwrap().push(reminder.user);
 }
 
-async fn bell(url: &str, users: &Users) -> Everbell {
+pub(crate) async fn bell(url: &str, users: &Users) -> Everbell {
     Everbell::builder().database(url).state(users.clone()).target("remind", remind).build().await.unwrap()
 }
 
 /// Waits until this is so.
-async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(is_so: impl Fn() -> F) {
     within(async {
         while !is_so().await {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -78,9 +87,7 @@ async fn two_engines_answer(url: &str, wanted: &'static str, rolled_back: &'stat
     let (first, second) = within(Box::pin(async { tokio::join!(first, second) })).await;
     first.unwrap();
     second.unwrap();
-    let mut users = users.0.lock().unwrap().clone();
-    users.sort_unstable();
-    assert_eq!(users, (100..121).collect::<Vec<_>>(), "each once, and nothing that was rolled back");
+    assert_eq!(users.sorted(), (100..121).collect::<Vec<_>>(), "each once, and nothing that was rolled back");
 }
 
 const WANTED: &str = r#"begin;
@@ -123,9 +130,7 @@ async fn bad_ones_between_good_ones(url: &str, batch: &'static str, refusals: us
         until(|| async { bell.store().open_inbox(10, &[]).await.unwrap().is_empty() }).await;
     };
     within(bell.run_until(steps)).await.unwrap();
-    let mut users = users.0.lock().unwrap().clone();
-    users.sort_unstable();
-    assert_eq!(users, [200, 201, 202, 203], "each once");
+    assert_eq!(users.sorted(), [200, 201, 202, 203], "each once");
     let refused = bell.jobs().refused_requests(10).await.unwrap();
     let told: Vec<_> = refused.iter().rev().map(|refused| refused.reason.as_str()).collect();
     assert_eq!(told.len(), refusals, "{told:?}");
@@ -182,9 +187,7 @@ select everbell.enqueue('remind', jsonb_build_object('user', n)) from generate_s
     execute(database.url(), ask).await;
     let steps = async {
         until(|| async { users.0.lock().unwrap().len() >= 5 }).await;
-        let mut first = users.0.lock().unwrap().clone();
-        first.sort_unstable();
-        assert_eq!(first, [400, 401, 402, 403, 404], "the others are still locked");
+        assert_eq!(users.sorted(), [400, 401, 402, 403, 404], "the others are still locked");
         tx.rollback().await.unwrap();
         until(|| async { users.0.lock().unwrap().len() == 13 }).await;
         until(|| async { bell.store().open_inbox(10, &[]).await.unwrap().is_empty() }).await;

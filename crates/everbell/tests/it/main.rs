@@ -19,6 +19,7 @@ mod given_pool;
 mod handlers;
 mod idle;
 mod inbox;
+mod inbox_choices;
 mod job_actions;
 mod job_reads;
 mod late_answers;

@@ -1,7 +1,10 @@
 //! The inbox: requests that others write with plain SQL are answered once.
 
 use everbell_core::enqueue;
-use everbell_core::store::{InboxAnswer, InboxRequest, JobFilter, PurgedJob, RefusedRequest, StoreResult};
+use everbell_core::store::{
+    InboxAnswer, InboxRequest, JobFilter, JobRow, PurgedJob, RefusedRequest, Replacement, StoreResult,
+};
+use everbell_core::{Definition, JobKey, JobStatus, RunStatus, with};
 
 use super::Fresh;
 use super::given::{assert_refused, at, audit, job_at, job_id};
@@ -16,6 +19,8 @@ fn request(target: &str) -> InboxRequest {
         run_at: Some("2026-11-15T05:00:00Z".to_owned()),
         role: Some("shop".to_owned()),
         traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned()),
+        priority: Some(10),
+        if_unfinished: Some("replace".to_owned()),
         ..InboxRequest::default()
     }
 }
@@ -35,6 +40,8 @@ pub async fn requests_are_read_back_oldest_first(fresh: Fresh) {
         timezone: Some("Europe/Paris".to_owned()),
         run_at: None,
         payload: None,
+        priority: None,
+        if_unfinished: None,
         ..request("brief")
     };
     let first = world.store.write_inbox(&request("remind")).await.unwrap();
@@ -70,6 +77,57 @@ pub async fn a_request_whose_key_is_taken_stays_open(fresh: Fresh) {
     assert_refused(answer(&world, id, &InboxAnswer::Create(job), "01:00").await, "conflict");
     assert_eq!(world.store.open_inbox(10, &[]).await.unwrap().len(), 1);
     assert_eq!(world.actions(None).await, ["job.create"]);
+}
+
+/// The answer that replaces this job by one at 03:00.
+fn replace(row: &JobRow) -> InboxAnswer {
+    let key = row.key().as_str();
+    let definition = with!(Definition { id: job_id(key, 2), ..job_at(key, "once 03:00", at("01:10")) });
+    let (job, revision) = (row.job.definition.id, row.job.state.revision);
+    InboxAnswer::Replace(Box::new(Replacement { job, revision, definition }))
+}
+
+pub async fn a_request_replaces_an_unfinished_job_once(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let old = world.insert(&enqueue::create(job_at("due", "once 01:05", at("01:00")))).await;
+    world.plan(at("01:05")).await;
+    let id = world.store.write_inbox(&request("log")).await.unwrap();
+    assert!(answer(&world, id, &replace(&world.get("due").await), "01:10").await.unwrap());
+    let new = world.get("due").await;
+    assert_eq!((new.version(), new.status(), new.next_run_at()), (2, JobStatus::Active, Some(at("03:00"))));
+    assert_eq!(new.job.definition.supersedes, Some(old.job.definition.id));
+    let statuses: Vec<RunStatus> = world.runs().await.iter().map(|run| run.status).collect();
+    assert_eq!(statuses, [RunStatus::Canceled], "the run that waited");
+    assert_eq!(world.actions(None).await, ["inbox", "job.create"], "one entry about the request");
+    assert!(!answer(&world, id, &replace(&new), "01:20").await.unwrap(), "it was answered");
+    assert_eq!(world.get("due").await.version(), 2);
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap(), []);
+    assert_eq!(world.run_due(&success(), at("03:00")).await.len(), 1);
+}
+
+pub async fn a_replacement_of_a_job_that_changed_meanwhile_stays_open(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let read = world.insert(&enqueue::create(job_at("due", "once 02:00", at("01:00")))).await;
+    world.pause("due", at("01:01")).await;
+    let id = world.store.write_inbox(&request("log")).await.unwrap();
+    assert_refused(answer(&world, id, &replace(&read), "01:10").await, "stale");
+    assert_eq!(world.get("due").await.version(), 1);
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap().len(), 1);
+    assert!(answer(&world, id, &replace(&world.get("due").await), "01:11").await.unwrap());
+    assert_eq!((world.get("due").await.version(), world.get("due").await.status()), (2, JobStatus::Paused));
+}
+
+pub async fn a_request_that_keeps_a_job_is_answered_with_its_key(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let before = world.insert(&enqueue::create(job_at("kept", "once 02:00", at("01:00")))).await;
+    let id = world.store.write_inbox(&request("log")).await.unwrap();
+    let keep = InboxAnswer::Keep(JobKey::new("kept").unwrap());
+    assert!(answer(&world, id, &keep, "01:10").await.unwrap());
+    assert!(!answer(&world, id, &keep, "01:20").await.unwrap());
+    assert_eq!(world.get("kept").await, before);
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap(), []);
+    assert_eq!(world.store.refused_inbox(10).await.unwrap(), []);
+    assert_eq!(world.actions(None).await, ["inbox", "job.create"]);
 }
 
 pub async fn refused_requests_are_listed_latest_first(fresh: Fresh) {

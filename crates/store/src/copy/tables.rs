@@ -259,8 +259,8 @@ pub(crate) const TABLES: [Table; 28] = [
     Table {
         name: "inbox",
         order_by: &["id"],
-        columns: "answered_at time, cron text, id int, job_key text, key text, payload text, refusal text, \
-                  role text_or_empty, run_at time_text, target text, timezone text, traceparent text",
+        columns: "answered_at time, cron text, id int, if_unfinished text, job_key text, key text, payload text, \
+                  priority int, refusal text, role text_or_empty, run_at time_text, target text, timezone text, traceparent text",
         kept: Some("answered_at is null or answered_at >= {at}"),
         is_seeded: false,
         identity: Some("id"),

@@ -1,6 +1,10 @@
 //! The inbox: requests that others would write with plain SQL.
 
-use everbell_core::store::{AuditEntry, Deed, InboxAnswer, InboxRequest, RefusedRequest, StoreResult};
+use everbell_core::change::JobView;
+use everbell_core::enqueue::replace;
+use everbell_core::store::{
+    AuditEntry, Deed, InboxAnswer, InboxRequest, JobRef, RefusedRequest, Replacement, StoreResult,
+};
 use jiff::Timestamp;
 
 use super::state::{State, micros};
@@ -9,7 +13,7 @@ use super::state::{State, micros};
 pub(super) struct StoredRequest {
     request: InboxRequest,
     answered_at: Option<Timestamp>,
-    /// The job that was created for it.
+    /// The job that was created or kept for it.
     job_key: Option<String>,
     refusal: Option<String>,
 }
@@ -50,14 +54,26 @@ impl State {
                 let deed = Deed { job: Some(job.definition.id), ..Deed::default() };
                 (Some(job.definition.key.to_string()), None, deed)
             }
+            InboxAnswer::Replace(replacement) => {
+                let Replacement { job, revision, definition } = &**replacement;
+                let decide = |view: &JobView| replace(view, definition.clone(), &audit.actor, audit.at);
+                self.change_job(&JobRef::Id(*job), None, Some(*revision), &decide, audit)?;
+                self.mark_answered(id, audit.at, Some(definition.key.to_string()), None);
+                return Ok(true);
+            }
+            InboxAnswer::Keep(key) => (Some(key.to_string()), None, Deed::default()),
             InboxAnswer::Refuse(reason) => (None, Some(reason.clone()), Deed::default()),
         };
-        if let Some(stored) = self.inbox.get_mut(&id) {
-            (stored.answered_at, stored.job_key, stored.refusal) = (Some(micros(audit.at)), job_key, refusal);
-        }
+        self.mark_answered(id, audit.at, job_key, refusal);
         self.write_audit(audit);
         self.write_deed(audit, deed);
         Ok(true)
+    }
+
+    fn mark_answered(&mut self, id: i64, at: Timestamp, job_key: Option<String>, refusal: Option<String>) {
+        if let Some(stored) = self.inbox.get_mut(&id) {
+            (stored.answered_at, stored.job_key, stored.refusal) = (Some(micros(at)), job_key, refusal);
+        }
     }
 
     /// Removes the payloads of the answered requests for the job of this key.

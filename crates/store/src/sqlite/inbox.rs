@@ -1,16 +1,21 @@
 //! The inbox: requests that others write with plain SQL.
 
-use everbell_core::store::{AuditEntry, Deed, InboxAnswer, InboxRequest, RefusedRequest, StoreResult};
+use everbell_core::change::JobView;
+use everbell_core::enqueue::replace;
+use everbell_core::store::{
+    AuditEntry, Deed, InboxAnswer, InboxRequest, JobRef, RefusedRequest, Replacement, StoreResult,
+};
 
+use super::job_changes::Deciding;
 use super::{SqliteStore, audit, jobs};
 use crate::micros::Micros;
 
 /// A text that others wrote, which may be no UTF-8.
 type Text = Option<Vec<u8>>;
 /// A row of `open_inbox.sql`.
-type Row = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, Text);
+type Row = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, Text, Option<i64>, Text);
 /// A row of `refused_inbox.sql`.
-type RefusedRow = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, Text, String, Micros);
+type RefusedRow = (i64, Vec<u8>, Text, Text, Text, Text, Text, Text, Text, Option<i64>, Text, String, Micros);
 
 impl SqliteStore {
     pub(super) async fn add_to_inbox(&self, request: &InboxRequest) -> StoreResult<i64> {
@@ -24,7 +29,9 @@ impl SqliteStore {
             .bind(request.cron.clone())
             .bind(request.timezone.clone())
             .bind(request.role.clone())
-            .bind(request.traceparent.clone());
+            .bind(request.traceparent.clone())
+            .bind(request.priority)
+            .bind(request.if_unfinished.clone());
         let (id,): (i64,) = tx.one(query).await?;
         tx.note_written();
         tx.commit_and_wake().await?;
@@ -44,8 +51,8 @@ impl SqliteStore {
         let mut held = self.reader("reading the inbox").await?;
         let mut tx = held.begin().await?;
         let rows: Vec<RefusedRow> = tx.all(sqlx::query(include_str!("sql/refused_inbox.sql")).bind(limit)).await?;
-        let refused = |(a, b, c, d, e, f, g, h, i, reason, at): RefusedRow| RefusedRequest {
-            request: request((a, b, c, d, e, f, g, h, i)),
+        let refused = |(a, b, c, d, e, f, g, h, i, j, k, reason, at): RefusedRow| RefusedRequest {
+            request: request((a, b, c, d, e, f, g, h, i, j, k)),
             reason,
             at: at.into(),
         };
@@ -63,19 +70,30 @@ impl SqliteStore {
             InboxAnswer::Create(job) => {
                 jobs::insert_job(&mut tx, job, audit).await?;
                 let deed = Deed { job: Some(job.definition.id), ..Deed::default() };
-                (Some(job.definition.key.to_string()), None, deed)
+                (Some(job.definition.key.to_string()), None, Some(deed))
             }
-            InboxAnswer::Refuse(reason) => (None, Some(reason.clone()), Deed::default()),
+            InboxAnswer::Replace(replacement) => {
+                let Replacement { job, revision, definition } = &**replacement;
+                let decide = |view: &JobView| replace(view, definition.clone(), &audit.actor, audit.at);
+                let (job, how) = (JobRef::Id(*job), Deciding::Audited(audit));
+                self.decide_in(&mut tx, &job, None, Some(*revision), &decide, how).await?;
+                (Some(definition.key.to_string()), None, None)
+            }
+            InboxAnswer::Keep(key) => (Some(key.to_string()), None, Some(Deed::default())),
+            InboxAnswer::Refuse(reason) => (None, Some(reason.clone()), Some(Deed::default())),
         };
         let query = sqlx::query(include_str!("sql/answer_inbox.sql")).bind(id).bind(Micros::from(audit.at));
         tx.run(query.bind(key).bind(refusal)).await?;
-        audit::insert_audit_of(&mut tx, audit, || deed).await?;
+        if let Some(deed) = deed {
+            audit::insert_audit_of(&mut tx, audit, || deed).await?;
+        }
         tx.commit_and_wake().await?;
         Ok(true)
     }
 }
 
-fn request((id, target, payload, key, run_at, cron, timezone, role, traceparent): Row) -> InboxRequest {
+fn request(row: Row) -> InboxRequest {
+    let (id, target, payload, key, run_at, cron, timezone, role, traceparent, priority, if_unfinished) = row;
     let read = |bytes: Text| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     InboxRequest {
         id,
@@ -87,6 +105,8 @@ fn request((id, target, payload, key, run_at, cron, timezone, role, traceparent)
         timezone: read(timezone),
         role: read(role),
         traceparent: read(traceparent),
+        priority,
+        if_unfinished: read(if_unfinished),
     }
 }
 

@@ -171,7 +171,7 @@ CREATE TABLE everbell_inbox (
   -- the answer
   answered_at integer,
   job_key     text,
-  refusal     text,
+  refusal     text, priority integer, if_unfinished text,
   check (answered_at is not null or (job_key is null and refusal is null))
 ) strict;
 CREATE INDEX everbell_inbox_answered on everbell_inbox (answered_at) where answered_at is not null;

@@ -93,6 +93,40 @@ async fn the_schema_is_the_one_on_file() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), found, "EVERBELL_BLESS=1 writes it anew");
 }
 
+/// A role that was allowed to write requests before they had a priority and a choice is still allowed to.
+#[tokio::test]
+async fn a_role_that_writes_requests_may_write_the_columns_of_a_later_migration() {
+    let database = TestDatabase::empty().await;
+    drop(PostgresStore::connect(database.url()).await.unwrap());
+    let role = format!("writer_of_{}", database.name());
+    let before = format!(
+        "create role {role};
+         grant usage on schema everbell to {role};
+         drop function everbell.enqueue(text, jsonb, timestamptz, text, text, bigint, text);
+         create function everbell.enqueue(text, jsonb, timestamptz, text, text) returns bigint language sql return 1;
+         alter table everbell.inbox drop column priority, drop column if_unfinished;
+         grant insert (target, payload, key, run_at, cron, timezone, traceparent), select (id) on everbell.inbox to {role};
+         set search_path = everbell, pg_temp;
+         {};
+         reset search_path",
+        include_str!("../../src/postgres/migrations/0026_inbox_choices.sql")
+    );
+    let mut conn = raw(&database).await;
+    sqlx::raw_sql(sqlx::AssertSqlSafe(before)).execute(&mut conn).await.unwrap();
+    let write = format!(
+        "set role {role}; select everbell.enqueue('log', key => 'a', priority => 5, if_unfinished => 'keep'); reset role"
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(write)).execute(&mut conn).await.unwrap();
+    let read = "select role, priority, if_unfinished from everbell.inbox";
+    let row: (String, i64, String) = sqlx::query_as(read).fetch_one(&mut conn).await.unwrap();
+    assert_eq!(row, (role.clone(), 5, "keep".to_owned()));
+    let forged = format!("set role {role}; insert into everbell.inbox (target, role) values ('log', 'other')");
+    let refused = sqlx::raw_sql(sqlx::AssertSqlSafe(forged)).execute(&mut conn).await;
+    assert!(refused.unwrap_err().to_string().contains("permission denied"));
+    let drop = format!("reset role; drop owned by {role}; drop role {role}");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(drop)).execute(&mut conn).await.unwrap();
+}
+
 #[tokio::test]
 async fn every_statement_prepares() {
     let database = TestDatabase::empty().await;

@@ -1,2 +1,3 @@
-select id, target, payload, key, run_at, cron, timezone, role, traceparent, refusal, answered_at from everbell.inbox
+select id, target, payload, key, run_at, cron, timezone, role, traceparent, priority, if_unfinished, refusal, answered_at
+from everbell.inbox
 where answered_at is not null and refusal is not null order by answered_at desc, id desc limit $1
