@@ -1,10 +1,11 @@
 //! A database with many jobs, made by copying one of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use everbell_core::change;
 use everbell_core::store::{AuditEntry, Store};
 use everbell_core::{Definition, JobId, JobKey, Json, Spec, Target, Zone};
+use everbell_store::testing::TestDatabase;
 use jiff::Timestamp;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, SqliteConnection};
@@ -94,4 +95,44 @@ pub(crate) async fn count(place: Database<'_>, query: &'static str) -> Result<i6
             sqlx::query_scalar(query).fetch_one(&mut connection).await?
         }
     })
+}
+
+/// A database for one measurement.
+pub(crate) enum Fresh {
+    Postgres(TestDatabase),
+    Sqlite(PathBuf),
+}
+
+impl Fresh {
+    pub(crate) async fn both(server: &str) -> [(&'static str, Fresh); 2] {
+        static NUMBER: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("everbell-bench-engine-{}-{number}", std::process::id()));
+        let database = TestDatabase::empty_on(server).await;
+        [("PostgreSQL", Fresh::Postgres(database)), ("SQLite", Fresh::Sqlite(folder.join("bench.db")))]
+    }
+
+    pub(crate) fn url(&self) -> String {
+        match self {
+            Fresh::Postgres(database) => database.url().to_owned(),
+            Fresh::Sqlite(path) => format!("sqlite:{}", path.display()),
+        }
+    }
+
+    pub(crate) fn place(&self) -> Database<'_> {
+        match self {
+            Fresh::Postgres(database) => Database::Postgres(database.url()),
+            Fresh::Sqlite(path) => Database::Sqlite(path),
+        }
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if let Fresh::Sqlite(path) = self
+            && let Some(folder) = path.parent()
+        {
+            let _best_effort = std::fs::remove_dir_all(folder);
+        }
+    }
 }

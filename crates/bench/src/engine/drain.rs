@@ -64,7 +64,7 @@ pub(super) async fn measure(server: &str, options: &Options) -> Outcome<()> {
     let mut table = Table::new(1, &heading);
     for jobs in options.drains() {
         for concurrency in options.concurrencies() {
-            for (name, database) in Fresh::wanted(server, options).await {
+            for (name, database) in super::wanted(server, options).await {
                 let cells = rounds(&database, jobs, concurrency, options).await?;
                 let size = vec![name.to_owned(), thousands(u64::from(concurrency)), thousands(u64::from(jobs))];
                 table.row([size, cells, vec![cpu::load()]].concat());

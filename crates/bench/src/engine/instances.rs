@@ -1,9 +1,10 @@
 //! The cost of several instances to the database: the same jobs, drained by one and by four.
 
+use super::Outcome;
 use super::drain::{self, Drain, Drained};
 use super::options::Options;
-use super::{Fresh, Outcome};
 use crate::cpu;
+use crate::population::Fresh;
 use crate::store::rate::{Cost, median};
 use crate::table::{Table, thousands};
 
@@ -15,7 +16,7 @@ pub(super) async fn measure(server: &str, options: &Options) -> Outcome<()> {
     let jobs = options.drains().pop().unwrap_or(100_000);
     let heading = ["instances", "due jobs", "runs/s", "µs/run", "runs for a second of database CPU", "ratio", "load"];
     let mut table = Table::new(0, &heading);
-    for (_, database) in Fresh::wanted(server, options).await.filter(|(_, one)| matches!(one, Fresh::Postgres(_))) {
+    for (_, database) in super::wanted(server, options).await.filter(|(_, one)| matches!(one, Fresh::Postgres(_))) {
         drain::fill(&database, jobs).await?;
         let mut drained: [Vec<Drained>; 2] = Default::default();
         for round in 0..options.rounds {

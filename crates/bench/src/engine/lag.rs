@@ -7,7 +7,8 @@ use everbell::clock::Clock;
 use everbell::{EngineOptions, Everbell, Run, Schedule, State};
 use tokio::sync::Notify;
 
-use super::{Fresh, Outcome};
+use super::Outcome;
+use crate::population::Fresh;
 use crate::table::Table;
 
 /// The lags that handlers saw, in seconds.

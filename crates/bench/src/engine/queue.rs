@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use everbell::{Everbell, Schedule};
 
-use super::{Fresh, Outcome};
+use super::Outcome;
 use crate::cpu;
 use crate::measure::Stopwatch;
+use crate::population::Fresh;
 use crate::table::{Table, thousands};
 
 async fn noop() {}

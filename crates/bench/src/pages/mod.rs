@@ -10,7 +10,8 @@ use everbell_core::store::Store;
 use everbell_store::testing::{Durability, postgres_url_with};
 use jiff::Timestamp;
 
-use crate::engine::{Fresh, Outcome};
+use crate::engine::Outcome;
+use crate::population::Fresh;
 use crate::population::{self, Database};
 use crate::table::{Table, thousands};
 

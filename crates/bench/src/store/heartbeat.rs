@@ -10,9 +10,9 @@ use everbell_store::testing::{Durability, postgres_url_with};
 use jiff::SignedDuration;
 
 use super::{CREATED_AT, SLOT, verbs};
-use crate::engine::Fresh;
+
 use crate::measure::Stopwatch;
-use crate::population::{self, Database};
+use crate::population::{self, Database, Fresh};
 use crate::table::{Table, thousands};
 
 /// The runs that are held in the second measurement.

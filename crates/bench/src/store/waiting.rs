@@ -12,9 +12,9 @@ use everbell_store::testing::{Durability, postgres_url_with};
 use self::fill::{KINDS, Kind};
 use super::{CREATED_AT, SLOT, verbs};
 use crate::cpu;
-use crate::engine::Fresh;
+
 use crate::measure::Stopwatch;
-use crate::population::{self, Database};
+use crate::population::{self, Database, Fresh};
 use crate::table::{Table, thousands};
 
 /// How many wait, in databases that are measured by turns.

@@ -10,8 +10,9 @@ use tokio::runtime::Runtime;
 use self::child::Served;
 use self::visitor::Visitor;
 use super::{Amount, FULL, fill};
-use crate::engine::{Fresh, Outcome};
+use crate::engine::Outcome;
 use crate::measure::Stopwatch;
+use crate::population::Fresh;
 use crate::table::{Table, thousands};
 
 /// How often each page is asked for, after once to warm up.
