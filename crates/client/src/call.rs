@@ -67,6 +67,33 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for WithJson<T> {
     }
 }
 
+impl Client {
+    /// Prepares a request for which this client has no method of its own.
+    pub fn request<T>(&self, method: Method, path: &str) -> Call<T> {
+        Call::new(self.clone(), method, path)
+    }
+
+    pub(crate) fn get<T>(&self, path: &str) -> Call<T> {
+        self.request(Method::GET, path)
+    }
+
+    pub(crate) fn post<T>(&self, path: &str) -> Call<T> {
+        self.request(Method::POST, path)
+    }
+
+    pub(crate) fn put<T>(&self, path: &str) -> Call<T> {
+        self.request(Method::PUT, path)
+    }
+
+    pub(crate) fn patch<T>(&self, path: &str) -> Call<T> {
+        self.request(Method::PATCH, path)
+    }
+
+    pub(crate) fn delete<T>(&self, path: &str) -> Call<T> {
+        self.request(Method::DELETE, path)
+    }
+}
+
 impl<T> Call<T> {
     pub(crate) fn new(client: Client, method: Method, path: &str) -> Call<T> {
         let request = client.url(path).map(|url| Request::new(method, url));
@@ -163,11 +190,7 @@ impl<T> Call<T> {
             let text = String::from_utf8_lossy(&read_body(response).await?).into_owned();
             Ok(RawResponse { status, headers, text })
         };
-        match tokio::time::timeout(client.timeout, exchange).await {
-            Err(_) => Err(Error::timeout(&client)),
-            Ok(Err(error)) => Err(Error::unreachable(&client, error)),
-            Ok(Ok(response)) => Ok(response),
-        }
+        client.within_timeout(exchange).await
     }
 
     /// Sends the request, and returns the response without parsing its body.

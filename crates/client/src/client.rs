@@ -7,11 +7,10 @@ use std::time::Duration;
 use everbell_core::TraceContext;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
-use reqwest::{Method, Url};
+use reqwest::{Request, Url};
 use rustls::crypto::{CryptoProvider, ring};
 
 use crate::Error;
-use crate::call::Call;
 use everbell_wire::secret::Secret;
 
 /// How long a call waits for its response unless [`ClientBuilder::timeout`] says otherwise.
@@ -90,11 +89,6 @@ impl Client {
             .ok_or_else(|| Error::Invalid(format!("`{}` is not a path", path.escape_debug())))
     }
 
-    /// Prepares a request for which this client has no method of its own.
-    pub fn request<T>(&self, method: Method, path: &str) -> Call<T> {
-        Call::new(self.clone(), method, path)
-    }
-
     pub(crate) fn authorization(&self) -> Option<(HeaderName, HeaderValue)> {
         self.token.clone().map(|token| (AUTHORIZATION, token))
     }
@@ -108,24 +102,22 @@ impl Client {
         parent.into_iter().chain(state).filter_map(header)
     }
 
-    pub(crate) fn get<T>(&self, path: &str) -> Call<T> {
-        self.request(Method::GET, path)
+    /// Sends a request, and returns its response without the body.
+    pub(crate) async fn execute(&self, request: Request) -> Result<reqwest::Response, Error> {
+        self.within_timeout(self.http.execute(request)).await
     }
 
-    pub(crate) fn post<T>(&self, path: &str) -> Call<T> {
-        self.request(Method::POST, path)
-    }
-
-    pub(crate) fn put<T>(&self, path: &str) -> Call<T> {
-        self.request(Method::PUT, path)
-    }
-
-    pub(crate) fn patch<T>(&self, path: &str) -> Call<T> {
-        self.request(Method::PATCH, path)
-    }
-
-    pub(crate) fn delete<T>(&self, path: &str) -> Call<T> {
-        self.request(Method::DELETE, path)
+    /// Waits for a part of an exchange for as long as a call may take.
+    pub(crate) async fn within_timeout<T>(
+        &self,
+        exchange: impl Future<Output = reqwest::Result<T>>,
+    ) -> Result<T, Error> {
+        let server = || self.server().to_owned();
+        match tokio::time::timeout(self.timeout, exchange).await {
+            Err(_) => Err(Error::Timeout { server: server(), timeout: self.timeout }),
+            Ok(Err(error)) => Err(Error::Unreachable { server: server(), source: Box::new(error) }),
+            Ok(Ok(done)) => Ok(done),
+        }
     }
 }
 

@@ -8,8 +8,6 @@ use everbell_wire::printable;
 use reqwest::header::{HeaderMap, LOCATION};
 use serde_json::Value;
 
-use crate::client::Client;
-
 /// Why a call has no document.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -77,14 +75,6 @@ impl Error {
             Error::Refused(refusal) => Some(&refusal.problem.code),
             _ => None,
         }
-    }
-
-    pub(crate) fn timeout(client: &Client) -> Error {
-        Error::Timeout { server: client.server().to_owned(), timeout: client.timeout }
-    }
-
-    pub(crate) fn unreachable(client: &Client, error: reqwest::Error) -> Error {
-        Error::Unreachable { server: client.server().to_owned(), source: Box::new(error) }
     }
 }
 

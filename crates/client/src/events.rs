@@ -106,11 +106,7 @@ impl Events {
         }
         self.received.bytes.clear();
         let call = format!("GET {}", request.url().path());
-        let response = match tokio::time::timeout(client.timeout, client.http.execute(request)).await {
-            Err(_) => return Err(Error::timeout(client)),
-            Ok(Err(error)) => return Err(Error::unreachable(client, error)),
-            Ok(Ok(response)) => response,
-        };
+        let response = client.execute(request).await?;
         let status = response.status();
         if status.is_success() {
             self.response = Some(response);
