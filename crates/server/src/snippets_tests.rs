@@ -6,7 +6,8 @@ use std::process::Command;
 
 use everbell_core::Definition;
 use everbell_ui::Snippets;
-use everbell_wire::form::{Naming, job};
+use everbell_wire::body::job;
+use everbell_wire::form::Naming;
 use everbell_wire::job_body::declared;
 use jiff::Timestamp;
 use serde_json::value::to_raw_value;

@@ -1,6 +1,6 @@
 //! [`Snippets`]: equivalent definitions of a job for curl, the command line, a configuration file and a program.
 
-use everbell_core::chain::{After, ChainOn};
+use everbell_core::after::{After, ChainOn};
 use everbell_core::{Definition, Scope, When};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -183,7 +183,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use everbell_wire::form::{Naming, job};
+    use everbell_wire::body::job;
+    use everbell_wire::form::Naming;
     use everbell_wire::job_body::declared;
 
     fn now() -> Timestamp {

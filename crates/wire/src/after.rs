@@ -8,7 +8,7 @@ use crate::words::words;
 
 words!(
     /// The outcomes of a run that start the next job.
-    ChainOn from core::chain::ChainOn {
+    ChainOn from core::after::ChainOn {
         /// It succeeded.
         Success = "success",
         /// It failed, after its last attempt.
@@ -29,8 +29,8 @@ pub struct After {
     pub manual: bool,
 }
 
-impl From<&core::chain::After> for After {
-    fn from(after: &core::chain::After) -> After {
+impl From<&core::after::After> for After {
+    fn from(after: &core::after::After) -> After {
         After { job: after.job_key.to_string(), on: after.on.into(), manual: after.manual }
     }
 }

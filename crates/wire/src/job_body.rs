@@ -6,8 +6,9 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use crate::form::job::{self, JOB, JobForm};
-use crate::form::{Naming, definition};
+use crate::body::definition;
+use crate::body::job::{self, JOB, JobForm};
+use crate::form::Naming;
 
 /// The body of a request that creates or changes a job. Its payload is sent as it was written, so no number loses a digit.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -4,7 +4,8 @@ use everbell_core::Definition;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::form::{Naming, job};
+use crate::body::job;
+use crate::form::Naming;
 use crate::job_body::essential;
 
 /// Writes a job as a block. Members with default values are left out.

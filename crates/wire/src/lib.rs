@@ -17,6 +17,7 @@ pub const JSON_LINES: &str = "application/x-ndjson";
 pub mod access;
 mod after;
 pub mod backfill;
+pub mod body;
 pub mod bulk;
 pub mod calendar;
 pub mod cluster;

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::run::RunStatus;
+use crate::run_status::RunStatus;
 
 /// The remote side of a run: the program that works on it after its target answered 202.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -46,8 +46,8 @@ pub struct RemoteRun {
     pub deadline: Option<Timestamp>,
 }
 
-impl From<&core::remote::Remote> for RemoteSide {
-    fn from(remote: &core::remote::Remote) -> RemoteSide {
+impl From<&core::handover::Remote> for RemoteSide {
+    fn from(remote: &core::handover::Remote) -> RemoteSide {
         RemoteSide {
             lease_ms: u64::try_from(remote.lease.as_millis()).unwrap_or(u64::MAX),
             deadline: remote.deadline,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::form::target::{HIDDEN, LOG_TARGET, target_fields, without_credentials};
+use crate::body::target::{HIDDEN, LOG_TARGET, target_fields, without_credentials};
 use crate::form::{Kind, Naming};
 use crate::job_toml;
 

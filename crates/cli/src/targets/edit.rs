@@ -2,13 +2,13 @@
 
 use clap::{Args, ValueEnum};
 use everbell_client::wire;
-use everbell_wire::form::target::value_from_text;
+use everbell_wire::body::target::value_from_text;
 use everbell_wire::{printable, shell};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::confirm::confirmed;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::Format;
 use crate::output::{Mark, Output};
 use crate::{CliError, Exit, OnlineArgs, Session};

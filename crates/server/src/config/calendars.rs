@@ -10,7 +10,7 @@ use super::fields::PATH;
 use super::layers::Layers;
 use super::secrets::read_text;
 use super::targets::refuse_all;
-use everbell_wire::form::calendar::{DATES, TIMEZONE, WEEKLY, read_content};
+use everbell_wire::body::calendar::{DATES, TIMEZONE, WEEKLY, read_content};
 use everbell_wire::form::{Fault, Field, Form, Kind, Naming, optional, required};
 
 /// The longest iCalendar file or text.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-pub(super) use everbell_wire::form::target::PATH;
-pub(crate) use everbell_wire::form::target::{LOG_TARGET, target_fields};
+pub(super) use everbell_wire::body::target::PATH;
+pub(crate) use everbell_wire::body::target::{LOG_TARGET, target_fields};
 use everbell_wire::form::{Field, Kind, TEXT, optional, required};
 
 const URL: Kind = Kind::Text { min: 1, max: 4_096 };

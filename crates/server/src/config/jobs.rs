@@ -11,7 +11,8 @@ use super::fields::JOB_STATE;
 use super::layers::Layers;
 use super::targets::refuse_all;
 use everbell_cli::PausedJob;
-use everbell_wire::form::{Fault, Form, Naming, format_suggestions, job};
+use everbell_wire::body::job;
+use everbell_wire::form::{Fault, Form, Naming, format_suggestions};
 use everbell_wire::time_input::excerpt;
 
 /// Reads the jobs of the blocks. `known` are the labels of the targets, if they are known.

@@ -11,7 +11,8 @@ use super::fields::{SECTIONS, TEMPLATE, target_fields};
 use super::layers::{Layers, Origin, pointer};
 use super::notify_fields::{RULE, notify_fields};
 use super::settings::Settings;
-use everbell_wire::form::{Field, Kind, Naming, escape, job};
+use everbell_wire::body::job;
+use everbell_wire::form::{Field, Kind, Naming, escape};
 
 /// The placeholder of a secret.
 const HIDDEN: &str = "(hidden)";

@@ -5,7 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use everbell_wire::form::target::{HIDDEN, target_fields, without_credentials};
+use everbell_wire::body::target::{HIDDEN, target_fields, without_credentials};
 use everbell_wire::form::{Fault, Field, Kind, Naming, escape};
 use serde_json::{Map, Value, json};
 

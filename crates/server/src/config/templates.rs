@@ -6,7 +6,7 @@ use super::fields::TEMPLATE;
 use super::layers::Layers;
 use super::targets::refuse_all;
 use everbell_wire::Template;
-use everbell_wire::form::job::expression_fault;
+use everbell_wire::body::job::expression_fault;
 use everbell_wire::form::{Form, Naming};
 
 /// Returns the built-in ones, and those of the blocks.

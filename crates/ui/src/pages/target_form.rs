@@ -8,7 +8,7 @@ use everbell_http::api::targets::{document, editable};
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
-use everbell_wire::form::target::{value_from_text, value_to_text};
+use everbell_wire::body::target::{value_from_text, value_to_text};
 use everbell_wire::form::{Field, Kind as FieldKind, optional};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

@@ -4,7 +4,7 @@ use everbell_core::calendar::{CalendarContent, DayEntry, MAX_ENTRIES, Weekdays, 
 use everbell_core::{Invalid, Zone};
 
 use super::job::ZONE;
-use super::{Field, Form, Kind, optional};
+use crate::form::{Field, Form, Kind, optional};
 
 /// A day of a list, with its name.
 const DAY: Kind = Kind::Text { min: 1, max: 250 };

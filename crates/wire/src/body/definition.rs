@@ -1,6 +1,6 @@
 //! The definition of a job as a body, and merge patches of it.
 
-use everbell_core::chain::{After, ChainOn};
+use everbell_core::after::{After, ChainOn};
 use everbell_core::{Definition, When};
 use serde_json::{Map, Value, json};
 

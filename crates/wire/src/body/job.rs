@@ -1,18 +1,16 @@
 //! The form of a job in the API and in configuration files.
 
-use everbell_core::chain::ChainOn;
+use everbell_core::after::ChainOn;
 use everbell_core::cron::{Expression, ParseError};
 use everbell_core::{Draft, Invalid, Scope, Timing, Zone};
 use jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
+use crate::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 use crate::policies::fields as policies;
 use crate::time_input::{Refusal, TimeReader};
 
-/// The key of a job.
-pub(crate) const KEY: Kind = Kind::Text { min: 1, max: 200 };
 /// A cron expression; longer texts are refused before they are parsed.
 pub const EXPRESSION: Kind = Kind::Text { min: 1, max: 1_000 };
 /// The name of a time zone.
@@ -20,7 +18,7 @@ pub const ZONE: Kind = Kind::Text { min: 1, max: 100 };
 
 /// The job before.
 pub(crate) const AFTER: &[Field] = &[
-    required("job", KEY, "The key of the job whose runs start this one."),
+    required("job", TEXT, "The key of the job whose runs start this one."),
     optional(
         "on",
         Kind::Word(&["success", "failure", "any"]),
@@ -52,11 +50,11 @@ macro_rules! with_job_fields {
 
 /// A whole job.
 pub const JOB: &[Field] =
-    with_job_fields!(required("jobKey", KEY, "The unique name of the job, which all its versions share."); required);
+    with_job_fields!(required("jobKey", TEXT, "The unique name of the job, which all its versions share."); required);
 
 /// A new job in the API, which may begin paused.
 pub const NEW_JOB: &[Field] = with_job_fields!(
-    required("jobKey", KEY, "The unique name of the job, which all its versions share."),
+    required("jobKey", TEXT, "The unique name of the job, which all its versions share."),
     optional("pauseReason", Kind::Text { min: 3, max: 500 }, "Create the job paused, for this reason: it does not fire before it is resumed.");
     required
 );

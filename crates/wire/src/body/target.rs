@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Field, Kind, TEXT, optional, required};
+use crate::form::{Field, Kind, TEXT, optional, required};
 
 /// A path of a file or folder.
 pub const PATH: Kind = Kind::Text { min: 1, max: 4_096 };

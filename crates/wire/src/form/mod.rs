@@ -4,17 +4,13 @@
 //! for the OpenAPI document. Checks that only core can make, such as those of cron expressions, follow with the readable
 //! members, so that all faults are reported together.
 
-pub mod calendar;
-pub mod definition;
 mod did_you_mean;
-pub mod job;
 mod json;
 mod naming;
 mod query;
 mod reading;
 pub mod schema;
 mod span;
-pub mod target;
 
 pub use did_you_mean::{did_you_mean, format_suggestions};
 pub use json::find_duplicate;

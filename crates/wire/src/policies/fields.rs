@@ -3,7 +3,6 @@
 use everbell_core::cron::{Dst, DstFold, DstGap};
 use everbell_core::{Backoff, CatchUp, Draft, OnLeaseLoss, OnLost, Overlap, PolicyValues};
 
-use crate::form::job::KEY;
 use crate::form::{Field, Form, Kind, TEXT, optional, required};
 
 const RETRY: &[Field] = &[
@@ -17,7 +16,7 @@ const RETRY: &[Field] = &[
 ];
 
 const DEPENDS_ON: &[Field] = &[
-    required("jobKey", KEY, "The key of the job that must have succeeded."),
+    required("jobKey", TEXT, "The key of the job that must have succeeded."),
     required("within", Kind::Span, "How long ago its last success may be."),
 ];
 

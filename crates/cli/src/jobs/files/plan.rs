@@ -127,7 +127,7 @@ fn step(wanted: &Definition, existing: Option<&WithJson<wire::Job>>, now: Timest
         (_, Some(_)) => Action::Conflict,
         (_, None) => Action::NewVersion,
     };
-    let timed = everbell_wire::form::definition::changes_timing(&patch);
+    let timed = everbell_wire::body::definition::changes_timing(&patch);
     let was = existing_step(job, action);
     // A paused job has no next run, and an edit does not resume it.
     let next_run_at = if timed && job.status != JobStatus::Paused { new_next_run_at } else { was.next_run_at.clone() };

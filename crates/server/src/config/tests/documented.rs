@@ -5,8 +5,9 @@ use super::super::fields::{SECTIONS, TEMPLATE, defaults};
 use super::super::notify_fields::{EMAIL, NOTIFY_COMMAND, RULE, SLACK, WEBHOOK};
 use super::super::variables::VARIABLES;
 use super::*;
-use everbell_wire::form::target::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET};
-use everbell_wire::form::{Field, Kind as Form, job};
+use everbell_wire::body::job;
+use everbell_wire::body::target::{COMMAND_TARGET, HTTP_TARGET, LOG_TARGET};
+use everbell_wire::form::{Field, Kind as Form};
 
 const PAGE: &str = include_str!("../../../../../docs/configuration.md");
 const EXAMPLE: &str = include_str!("../../../../../everbell.example.toml");

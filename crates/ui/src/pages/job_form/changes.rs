@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::request_body::RequestBody;
 use everbell_wire::JobBody;
-use everbell_wire::form::definition::typed_document;
+use everbell_wire::body::definition::typed_document;
 use everbell_wire::job_body::declared;
 
 /// The changes of a form.
@@ -99,7 +99,8 @@ fn plain(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use everbell_wire::form::{Naming, job};
+    use everbell_wire::body::job;
+    use everbell_wire::form::Naming;
     use serde_json::value::RawValue;
 
     use super::super::draft::Draft;

@@ -29,10 +29,10 @@ use crate::pages::overview::attention::{MIN_SAMPLED_RUNS, Usual};
 use crate::request::UiRequest;
 use crate::snippets::Snippets;
 use everbell_http::problem::Problem;
+use everbell_wire::body::definition::changes_timing;
+use everbell_wire::body::job::JobForm;
 use everbell_wire::elapsed::took;
 use everbell_wire::form::Fault;
-use everbell_wire::form::definition::changes_timing;
-use everbell_wire::form::job::JobForm;
 use everbell_wire::job_body::declared;
 
 /// How many fires are shown.
