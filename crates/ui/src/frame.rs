@@ -1,7 +1,5 @@
 //! [`Frame`]: what surrounds every page.
 
-use std::sync::{Mutex, PoisonError};
-
 use askama::Template;
 use everbell::JobStatus;
 use everbell::client::TargetReport;
@@ -13,15 +11,11 @@ use super::assets;
 use super::badge::icon;
 use super::choices::Theme;
 use super::clock::Face;
-use super::hours::Hours;
 use super::markup::Markup;
 use super::request::{Flash, UiRequest};
 use super::session::Cookie;
 use everbell_http::access::Role;
 use everbell_wire::elapsed::wait;
-
-/// How old the numbers of the navigation may be.
-const COUNTS_TTL: SignedDuration = SignedDuration::from_secs(2);
 
 /// Due timers are reported after this many seconds: two polls of an idle scheduler, and some.
 const LATE_TIMERS_SECS: i64 = 15;
@@ -49,20 +43,6 @@ pub(crate) enum Section {
     Find,
     /// Signing in.
     Outside,
-}
-
-/// Data that pages reuse across requests.
-#[derive(Debug, Default)]
-pub(crate) struct UiCache {
-    pub(super) hours: Hours,
-    counts: Mutex<Option<(Timestamp, Counts)>>,
-}
-
-impl UiCache {
-    /// Drops the cached counts after a change.
-    pub(super) fn invalidate_counts(&self) {
-        *self.counts.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
 }
 
 /// The data of the header, the navigation and the banners.
@@ -252,20 +232,25 @@ fn skew_notice(skew: SignedDuration) -> Option<String> {
 
 /// How much there is, as it was a moment ago. Without an answer of the database there is none.
 async fn counts(request: &UiRequest) -> Option<Counts> {
-    let cached = &request.cache.counts;
-    let known = cached.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some((_, counts)) = known.filter(|(at, _)| request.now.duration_since(*at) < COUNTS_TTL) {
+    if let Some(counts) = request.cache.counts(request.now) {
         return Some(counts);
     }
     match request.app.bell.store().counts(request.now).await {
         Ok(counts) => {
-            *cached.lock().unwrap_or_else(PoisonError::into_inner) = Some((request.now, counts.clone()));
+            request.cache.keep_counts(request.now, &counts);
             Some(counts)
         }
         Err(error) => {
             tracing::warn!(%error, "a page could not count");
             None
         }
+    }
+}
+
+impl UiRequest {
+    /// Loads the frame of a page.
+    pub(crate) async fn frame(&self, section: Section, title: impl Into<String>) -> Frame {
+        Frame::load(self, section, title.into()).await
     }
 }
 

@@ -8,8 +8,9 @@
 mod assets;
 mod audit_line;
 pub(crate) mod badge;
+pub(crate) mod cache;
 mod chart;
-pub(crate) mod choices;
+mod choices;
 pub(crate) mod clock;
 mod compression;
 mod equivalent;
@@ -41,11 +42,12 @@ use axum::http::Method;
 use axum::response::Response;
 use axum::routing::{MethodFilter, on};
 
-pub(crate) use frame::{Frame, Section, UiCache};
+pub(crate) use frame::{Frame, Section};
 pub(crate) use links::Links;
 pub(crate) use request::{UiRequest, UiResponse};
 pub use snippets::Snippets;
 
+use self::cache::UiCache;
 use everbell_http::access::Role::{Operator, Viewer};
 use everbell_http::problem::Problem;
 use everbell_http::route::Access::{self, Open, Role};

@@ -12,9 +12,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::cache::UiCache;
 use super::choices::Choices;
 use super::clock::Clock;
-use super::frame::{Frame, Section, UiCache};
 use super::prefix::Prefix;
 use super::session::{Cookies, Session};
 use everbell_http::access::{Actor, Role};
@@ -189,11 +189,6 @@ impl UiRequest {
         let since = self.app.bell.alive_since();
         let instances = self.app.bell.instances().await?;
         Ok(instances.iter().any(|one| one.heartbeat_at >= since && one.targets.contains(target)))
-    }
-
-    /// Loads the frame of a page.
-    pub(crate) async fn frame(&self, section: Section, title: impl Into<String>) -> Frame {
-        Frame::load(self, section, title.into()).await
     }
 
     /// Whether a script asks for a dialog or a part of a page.

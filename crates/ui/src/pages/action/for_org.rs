@@ -8,8 +8,8 @@ use everbell_core::store::PageRequest;
 use super::{Refusal, Subject};
 use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
+use everbell_http::excerpt::excerpt;
 use everbell_http::problem::Problem;
-use everbell_http::request::excerpt;
 use everbell_wire::form::{Field, Kind, TEXT, optional};
 
 pub(crate) const QUERY: &[Field] = &[

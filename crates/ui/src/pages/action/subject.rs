@@ -11,8 +11,8 @@ use crate::clock::Clock;
 use crate::markup::url_part;
 use crate::pages::orgs::called;
 use crate::request::UiRequest;
+use everbell_http::excerpt::excerpt;
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::request::excerpt;
 use everbell_wire::time_input::{Refusal, TimeReader};
 
 /// The job that an action applies to.

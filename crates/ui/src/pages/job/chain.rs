@@ -1,6 +1,7 @@
 //! The jobs before and after a job: those whose runs start it, and those that its runs start.
 
-use everbell_core::chain::{After, ChainLink};
+use everbell_core::after::After;
+use everbell_core::chain::ChainLink;
 use everbell_http::problem::Problem;
 
 use crate::UiRequest;

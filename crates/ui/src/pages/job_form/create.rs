@@ -10,8 +10,8 @@ use super::suggestions::targets;
 use super::{expect_admin, preview};
 use crate::markup::url_part;
 use crate::request::{UiRequest, UiResponse};
+use everbell_http::excerpt::excerpt;
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::request::excerpt;
 use everbell_wire as wire;
 use everbell_wire::form::{Field, TEXT, optional};
 

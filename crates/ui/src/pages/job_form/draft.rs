@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::chain::After;
+use everbell_core::after::After;
 use everbell_core::{Definition, When, Zone};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};

@@ -25,8 +25,8 @@ use crate::clock::Clock;
 use crate::clock::Face;
 use crate::markup::{Markup, url_part};
 use crate::request::UiRequest;
+use everbell_http::excerpt::excerpt;
 use everbell_http::problem::{Kind, Problem};
-use everbell_http::request::excerpt;
 use everbell_wire::form::Fault;
 
 /// The org that a page shows or an action applies to.

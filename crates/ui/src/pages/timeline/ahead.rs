@@ -2,7 +2,8 @@
 //! freeze are no fires, but can be counted.
 
 use everbell::JobRow;
-use everbell_core::freeze::{Freeze, FrozenSpan, frozen_spans};
+use everbell_core::FrozenSpan;
+use everbell_core::freeze::{Freeze, frozen_spans};
 use everbell_core::{Definition, Scope, Spec, fire_at};
 use jiff::{SignedDuration, Timestamp};
 
