@@ -4,7 +4,7 @@ use clap::Args;
 use everbell_client::AuditQuery;
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::ZoneArgs;
 use super::output::{Cell, Column, Output, Table};
 use super::times::stamp_cell;

@@ -8,7 +8,7 @@ use everbell_wire::shell;
 use jiff::Timestamp;
 
 use super::confirm::confirmed;
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::{Format, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, aligned, counted, printable};
 use super::times::stamp;

@@ -2,7 +2,6 @@
 
 pub(crate) mod contexts;
 mod endpoint;
-mod refusal;
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -16,8 +15,6 @@ use endpoint::{EndpointInputs, ServerEndpoint};
 
 pub use endpoint::TOKEN_FILE;
 pub(crate) use endpoint::{admin_token_file, client_without_token};
-pub use refusal::Refusal;
-pub(crate) use refusal::RefusalContext;
 
 /// A server, as the flags, the environment or the data folder name it. A command sends one request after the other, so
 /// calls block until they are done.

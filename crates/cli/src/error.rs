@@ -1,61 +1,19 @@
-//! Exit codes, and messages on standard error.
+//! [`CliError`], and messages on standard error.
 
 use std::fmt;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use everbell_core::UnknownZone;
 use everbell_core::cron::ParseError;
 
-use super::connection::Refusal;
+use super::exit::Exit;
+use super::refusal::Refusal;
 use everbell_wire::time_input;
-
-/// The exit codes of every command.
-///
-/// | code | meaning |
-/// |---|---|
-/// | 0 | success |
-/// | 1 | the operation failed, or a check found an error |
-/// | 2 | usage or validation error; nothing was changed |
-/// | 3 | not found |
-/// | 4 | not authenticated or not allowed |
-/// | 5 | conflict |
-/// | 6 | waited for a run, and it failed |
-/// | 7 | timed out, or the server cannot be reached |
-/// | 130 | interrupted |
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Exit {
-    /// The command succeeded.
-    Success = 0,
-    /// The command failed for another reason.
-    Failed = 1,
-    /// The command line, an expression or a file is not valid.
-    Usage = 2,
-    /// The named object does not exist.
-    NotFound = 3,
-    /// The token is missing or not valid, or its role is too low.
-    Denied = 4,
-    /// The object was changed meanwhile, or another run is active.
-    Conflict = 5,
-    /// The run that the command waited for failed.
-    RunFailed = 6,
-    /// The server cannot be reached, or a wait timed out.
-    Unreachable = 7,
-    /// The user interrupted the command.
-    Interrupted = 130,
-}
 
 impl From<time_input::Refusal> for CliError {
     fn from(refusal: time_input::Refusal) -> CliError {
         CliError::Invalid { message: refusal.reason, hint: refusal.hint }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
-        ExitCode::from(exit as u8)
     }
 }
 
@@ -128,6 +86,13 @@ impl CliError {
         }
     }
 
+    fn map_refusal(self, change: impl FnOnce(Refusal) -> Refusal) -> CliError {
+        match self {
+            CliError::Refused(refusal) => change(*refusal).into(),
+            other => other,
+        }
+    }
+
     /// Prints the error on standard error. Failures to print are ignored.
     pub fn report(&self) {
         match self {
@@ -176,6 +141,40 @@ impl fmt::Display for CliError {
             CliError::Config { problems, text } => write!(f, "the configuration has {problems} problems\n{text}"),
             CliError::Io(error) => write!(f, "standard input or output failed: {error}"),
         }
+    }
+}
+
+/// Adds the context of a command to a refusal.
+pub(crate) trait RefusalContext<T> {
+    /// Names what the command tried to do, such as: create job `night`.
+    fn with_action(self, action: impl FnOnce() -> String) -> Result<T, CliError>;
+
+    /// Adds a hint to a refusal with this status, unless it has one.
+    fn or_hint(self, status: u16, hint: impl FnOnce() -> String) -> Result<T, CliError>;
+
+    /// If an object is missing, adds a hint at the command that lists such objects.
+    fn or_list(self) -> Result<T, CliError>;
+}
+
+impl<T> RefusalContext<T> for Result<T, CliError> {
+    fn with_action(self, action: impl FnOnce() -> String) -> Result<T, CliError> {
+        self.map_err(|error| error.map_refusal(|refusal| refusal.with_action(action())))
+    }
+
+    fn or_hint(self, status: u16, hint: impl FnOnce() -> String) -> Result<T, CliError> {
+        let hint = |refusal: &Refusal| (refusal.status() == status).then(hint);
+        self.map_err(|error| error.map_refusal(|refusal| refusal.or_hint(hint)))
+    }
+
+    fn or_list(self) -> Result<T, CliError> {
+        let hint = |refusal: &Refusal| refusal.list_hint().filter(|_| refusal.status() == 404);
+        self.map_err(|error| error.map_refusal(|refusal| refusal.or_hint(hint)))
+    }
+}
+
+impl From<Refusal> for CliError {
+    fn from(refusal: Refusal) -> CliError {
+        CliError::Refused(Box::new(refusal))
     }
 }
 

@@ -5,7 +5,7 @@ use everbell_client::{FreezeInput, wire};
 use everbell_wire::time_input::TimeReader;
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::ZoneArgs;
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::{stamp, stamp_cell};

@@ -6,8 +6,7 @@ use everbell_wire::gap::GapReason;
 use everbell_wire::time_input::TimeReader;
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
-use super::error::note;
+use super::error::{RefusalContext, note};
 use super::online::{Format, ZoneArgs};
 use super::output::{Cell, Column, Output, Table, counted};
 use super::times::fire_cell;

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use everbell_wire as wire;
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::Format;
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::since;

@@ -15,6 +15,7 @@ mod context;
 pub(crate) mod cron;
 pub(crate) mod doctor;
 mod error;
+mod exit;
 mod freeze;
 pub(crate) mod gaps;
 pub(crate) mod healthcheck;
@@ -31,8 +32,10 @@ pub(crate) mod outages;
 pub(crate) mod output;
 pub(crate) mod problems;
 mod progress;
+mod refusal;
 pub(crate) mod reload;
 mod runs;
+mod session;
 pub(crate) mod sessions;
 mod simulate;
 pub(crate) mod status;
@@ -56,13 +59,16 @@ use jiff::Timestamp;
 
 pub use completions::complete as answer_completions;
 pub use confirm::agreed;
-pub use connection::{Refusal, TOKEN_FILE};
-pub use error::{CliError, Exit, warn};
+pub use connection::TOKEN_FILE;
+pub use error::{CliError, warn};
+pub use exit::Exit;
 pub use init::STARTER;
 pub use jobs::PausedJob;
-pub(crate) use online::{OnlineArgs, Session};
+pub(crate) use online::OnlineArgs;
 pub use output::{Output, aligned};
 pub use progress::Progress;
+pub use refusal::Refusal;
+pub(crate) use session::Session;
 
 #[derive(Debug, Subcommand)]
 enum Commands {

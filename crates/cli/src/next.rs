@@ -10,8 +10,8 @@ use everbell_wire::job::Scope;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::connection::{Connection, RefusalContext};
-use super::error::{note, warn};
+use super::connection::Connection;
+use super::error::{RefusalContext, note, warn};
 use super::online::{DisplayZone, Format, HasZone, ZoneArgs, duration};
 use super::output::{Cell, Column, Output, Table, printable};
 use super::times::{fire_cell, spoken};

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use everbell_client::{DeliveryQuery, wire};
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::ZoneArgs;
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::stamp_cell;

@@ -8,7 +8,7 @@ use everbell_wire::shell;
 use everbell_wire::time_input::TimeReader;
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::{Format, ZoneArgs};
 use super::output::{Cell, Column, Output, Table, counted, printable};
 use super::times::{exact, stamp_cell};

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use everbell_client::{ProblemAcknowledge, ProblemMute, ProblemQuery, wire};
 use jiff::{SignedDuration, Timestamp};
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::{ZoneArgs, duration};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::{since, stamp_cell};

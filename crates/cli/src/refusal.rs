@@ -5,8 +5,7 @@ use std::fmt;
 use everbell_wire as wire;
 use serde_json::Value;
 
-use super::endpoint::ServerEndpoint;
-use crate::{CliError, Exit};
+use crate::exit::Exit;
 use everbell_wire::printable;
 
 /// Members of bodies and parameters of queries whose flag has another name.
@@ -48,9 +47,19 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub(super) fn new(refusal: everbell_client::Refusal, endpoint: &ServerEndpoint) -> Refusal {
-        let hint = hint(refusal.status, refusal.is_explained(), endpoint);
+    pub(crate) fn new(refusal: everbell_client::Refusal, hint: Option<String>) -> Refusal {
         Refusal { action: None, source: refusal, hint }
+    }
+
+    /// With what the command tried to do.
+    pub(crate) fn with_action(self, action: String) -> Refusal {
+        Refusal { action: Some(action), ..self }
+    }
+
+    /// With a hint, unless it has one.
+    pub(crate) fn or_hint(self, hint: impl FnOnce(&Refusal) -> Option<String>) -> Refusal {
+        let hint = if self.hint.is_none() { hint(&self) } else { self.hint };
+        Refusal { hint, ..self }
     }
 
     pub(crate) fn status(&self) -> u16 {
@@ -79,7 +88,7 @@ impl Refusal {
     }
 
     /// A hint at the command that lists the objects of the kind that is missing.
-    fn list_hint(&self) -> Option<String> {
+    pub(crate) fn list_hint(&self) -> Option<String> {
         let problem = self.problem();
         let missing = problem.subject.as_deref().filter(|_| problem.code == wire::ProblemCode::NotFound)?;
         LISTED_KINDS.contains(&missing).then(|| format!("list them: everbell {missing}s list"))
@@ -132,23 +141,6 @@ fn flag_of(location: &str) -> String {
     format!("--{}", name.chars().map(spelled).collect::<String>())
 }
 
-fn hint(status: u16, is_explained: bool, endpoint: &ServerEndpoint) -> Option<String> {
-    Some(match (status, &endpoint.token_source) {
-        (401, None) => "set EVERBELL_TOKEN, name a file with `--token-file`, or run this in the folder of the server, \
-                        which has `everbell-data/admin-token`"
-            .to_owned(),
-        (401, Some(source)) => {
-            format!("the token in {source} is not valid there: it expired, was revoked, or belongs to another server")
-        }
-        (403, Some(source)) => {
-            format!("the role of the token in {source} is too low; an admin can create another: everbell tokens create")
-        }
-        (500..=599, _) => "see the log of the server, or try again in a moment".to_owned(),
-        _ if !is_explained => "check that this is the address of an everbell server".to_owned(),
-        _ => return None,
-    })
-}
-
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.action {
@@ -169,63 +161,19 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Adds the context of a command to a refusal.
-pub(crate) trait RefusalContext<T> {
-    /// Names what the command tried to do, such as: create job `night`.
-    fn with_action(self, action: impl FnOnce() -> String) -> Result<T, CliError>;
-
-    /// Adds a hint to a refusal with this status, unless it has one.
-    fn or_hint(self, status: u16, hint: impl FnOnce() -> String) -> Result<T, CliError>;
-
-    /// If an object is missing, adds a hint at the command that lists such objects.
-    fn or_list(self) -> Result<T, CliError>;
-}
-
-impl<T> RefusalContext<T> for Result<T, CliError> {
-    fn with_action(self, action: impl FnOnce() -> String) -> Result<T, CliError> {
-        self.map_err(|error| match error {
-            CliError::Refused(refusal) => Refusal { action: Some(action()), ..*refusal }.into(),
-            other => other,
-        })
-    }
-
-    fn or_hint(self, status: u16, hint: impl FnOnce() -> String) -> Result<T, CliError> {
-        self.map_err(|error| match error {
-            CliError::Refused(refusal) if refusal.status() == status && refusal.hint.is_none() => {
-                Refusal { hint: Some(hint()), ..*refusal }.into()
-            }
-            other => other,
-        })
-    }
-
-    fn or_list(self) -> Result<T, CliError> {
-        self.map_err(|error| match error {
-            CliError::Refused(refusal) if refusal.status() == 404 && refusal.hint.is_none() => {
-                Refusal { hint: refusal.list_hint(), ..*refusal }.into()
-            }
-            other => other,
-        })
-    }
-}
-
-impl From<Refusal> for CliError {
-    fn from(refusal: Refusal) -> CliError {
-        CliError::Refused(Box::new(refusal))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::error::{CliError, RefusalContext};
 
     fn refused(status: u16, problem: &Value) -> CliError {
         let mut refusal = everbell_client::Refusal::default();
         refusal.call = "POST /api/v1/jobs".to_owned();
         refusal.status = status;
         refusal.problem = serde_json::from_value(problem.clone()).unwrap();
-        Refusal::new(refusal, &ServerEndpoint::default()).into()
+        Refusal::new(refusal, None).into()
     }
 
     #[test]
@@ -278,11 +226,5 @@ mod tests {
         assert!(explained("NotFound", "job").ends_with("everbell jobs list"));
         assert!(explained("NotFound", "backfill").ends_with("it is gone"));
         assert!(explained("Other", "job").ends_with("it is gone"));
-    }
-
-    #[test]
-    fn refusals_of_other_programs_get_a_hint_at_the_address() {
-        let message = refused(502, &json!({})).to_string();
-        assert!(message.contains(": the server answered 502 without a reason\n  hint: "), "{message}");
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::output::{Mark, Output, counted, printable};
 use super::{CliError, Exit, OnlineArgs, Session};
 

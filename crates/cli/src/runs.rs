@@ -15,7 +15,8 @@ use everbell_client::RunQuery;
 use everbell_wire::run::Skip;
 use jiff::Timestamp;
 
-use super::connection::{Connection, RefusalContext};
+use super::connection::Connection;
+use super::error::RefusalContext;
 use super::output::{Output, printable};
 use super::{CliError, Exit};
 

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 
 use super::confirm::confirmed;
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::ZoneArgs;
 use super::output::{Cell, Column, Mark, Output, Table, counted, printable};
 use super::times::{away, stamp_cell};

@@ -8,7 +8,7 @@ use everbell_wire::elapsed::took;
 use everbell_wire::{self as wire, TargetTrend};
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::jobs::payload;
 use super::output::{Cell, Column, Output, Table, aligned, counted, printable};
 use super::runs::requested_run::{RequestedRun, WaitArgs};

@@ -7,8 +7,8 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 
 use super::confirm::confirmed;
-use super::connection::{RefusalContext, admin_token_file};
-use super::error::warn;
+use super::connection::admin_token_file;
+use super::error::{RefusalContext, warn};
 use super::online::{DisplayZone, Format, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::{away, spoken, stamp_cell};

@@ -6,7 +6,7 @@ use everbell_wire as wire;
 use everbell_wire::elapsed::took;
 use jiff::Timestamp;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::Format;
 use super::output::{Cell, Column, Output, Table, counted};
 use super::times::away;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use everbell_client::EventQuery;
 use serde_json::json;
 
-use super::connection::RefusalContext;
+use super::error::RefusalContext;
 use super::online::Format;
 use super::{CliError, Exit, Session};
 

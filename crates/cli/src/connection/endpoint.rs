@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use everbell_client::{Client, Error, TraceContext, Url};
 
-use super::Refusal;
 use super::contexts::{Context, Contexts};
+use crate::refusal::Refusal;
 use crate::{CliError, OnlineArgs};
 use everbell_wire::secret::Secret;
 
@@ -161,7 +161,10 @@ impl ServerEndpoint {
     pub(super) fn explain(&self, error: Error) -> CliError {
         let message = error.to_string();
         match error {
-            Error::Refused(refusal) => Refusal::new(*refusal, self).into(),
+            Error::Refused(refusal) => {
+                let hint = self.refusal_hint(refusal.status, refusal.is_explained());
+                Refusal::new(*refusal, hint).into()
+            }
             Error::Timeout { .. } => CliError::Unreachable {
                 message,
                 hint: "check the server, or wait longer with `--request-timeout 2m`".to_owned(),
@@ -191,6 +194,29 @@ impl ServerEndpoint {
             Error::Invalid(_) => CliError::invalid(message),
             _ => CliError::Failed { message, hint: None },
         }
+    }
+
+    fn refusal_hint(&self, status: u16, is_explained: bool) -> Option<String> {
+        Some(match (status, &self.token_source) {
+            (401, None) => {
+                "set EVERBELL_TOKEN, name a file with `--token-file`, or run this in the folder of the server, \
+                            which has `everbell-data/admin-token`"
+                    .to_owned()
+            }
+            (401, Some(source)) => {
+                format!(
+                    "the token in {source} is not valid there: it expired, was revoked, or belongs to another server"
+                )
+            }
+            (403, Some(source)) => {
+                format!(
+                    "the role of the token in {source} is too low; an admin can create another: everbell tokens create"
+                )
+            }
+            (500..=599, _) => "see the log of the server, or try again in a moment".to_owned(),
+            _ if !is_explained => "check that this is the address of an everbell server".to_owned(),
+            _ => return None,
+        })
     }
 }
 
@@ -263,6 +289,14 @@ mod tests {
 
     fn server(address: &str) -> EndpointInputs {
         EndpointInputs { server_flag: Some(address.to_owned()), ..EndpointInputs::default() }
+    }
+
+    #[test]
+    fn refusals_of_other_programs_get_a_hint_at_the_address() {
+        let mut refusal = everbell_client::Refusal::default();
+        (refusal.call, refusal.status) = ("POST /api/v1/jobs".to_owned(), 502);
+        let message = ServerEndpoint::default().explain(Error::Refused(Box::new(refusal))).to_string();
+        assert!(message.contains(": the server answered 502 without a reason\n  hint: "), "{message}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::bulk;
 use super::show::{fires, next_in_words};
 use crate::confirm::confirmed;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, counted, printable};
 use crate::times::{away, spoken};

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::actions::{get_job, parse_time, zone_for};
 use crate::confirm::agreed;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::{Format, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, counted, printable};
 use crate::times::{exact, fire_cell, spoken, stamp_cell, whole_second};

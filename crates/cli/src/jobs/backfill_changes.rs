@@ -8,7 +8,7 @@ use everbell_wire::shell;
 use jiff::Timestamp;
 
 use super::backfill::parse_rate;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Mark, Output, counted, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
 

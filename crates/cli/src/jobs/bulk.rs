@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::new_version::print_changes;
-use crate::connection::RefusalContext;
-use crate::error::warn;
+use crate::error::{RefusalContext, warn};
 use crate::output::{Mark, counted, printable};
 use crate::{CliError, Exit, Session};
 

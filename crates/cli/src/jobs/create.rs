@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::definition_args::{DefinitionArgs, TimingArgs};
 use super::show::{fires, in_words, next_in_words, print_warnings};
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::words::joined;

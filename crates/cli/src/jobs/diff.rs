@@ -5,7 +5,7 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::Format;
 use crate::output::{Cell, Column, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};

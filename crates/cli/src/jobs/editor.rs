@@ -18,8 +18,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::new_version::report;
-use crate::connection::RefusalContext;
-use crate::error::note;
+use crate::error::{RefusalContext, note};
 use crate::output::printable;
 use crate::{CliError, Exit, Program, Session};
 

@@ -10,7 +10,7 @@ use everbell_wire::gap::{ExplanationOutcome, GapReason};
 use jiff::Timestamp;
 
 use super::actions::{get_job, parse_time, zone_for};
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::{ZoneArgs, duration};
 use crate::output::{Cell, Column, Mark, Output, Table, aligned, counted, printable};
 use crate::times::{away, exact, fire_cell, spoken};

@@ -8,7 +8,7 @@ use everbell_wire::job::{JobStatus, ScheduleType, Source};
 use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, clock_face, counted, printable};
 use crate::times::{exact, fire_cell, local, whole_second};

@@ -11,7 +11,7 @@ use super::definition_args::{DefinitionArgs, TimingArgs};
 use super::editor;
 use super::policy_args::{flags, put};
 use super::show::{fires, next_in_words, print_warnings};
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::times::spoken;

@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use crate::confirm::confirmed;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Mark, Output, counted, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::shell;

@@ -5,7 +5,7 @@ use everbell_wire as wire;
 use jiff::Timestamp;
 
 use super::show::{fires, next_in_words, print_warnings};
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::bulk;
 use super::definition_args::payload;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
 use crate::runs::requested_run::{RequestedRun, WaitArgs};

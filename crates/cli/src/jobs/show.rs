@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::list::schedule;
 use super::restore_declaration::in_words as in_words_of;
-use crate::connection::{Connection, RefusalContext};
-use crate::error::warn;
+use crate::connection::Connection;
+use crate::error::{RefusalContext, warn};
 use crate::online::ZoneArgs;
 use crate::output::{Mark, Output, aligned, clock_face, printable};
 use crate::times::{away, local, spoken};

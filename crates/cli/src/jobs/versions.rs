@@ -4,7 +4,7 @@ use clap::Args;
 use jiff::Timestamp;
 
 use super::list::schedule;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::ZoneArgs;
 use crate::output::{Cell, Column, Output, Table};
 use crate::times::stamp_cell;

@@ -4,7 +4,7 @@ use clap::Args;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Cell, Column, Mark, Output, Table, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::shell;

@@ -7,7 +7,7 @@ use everbell_client::OrgQuery;
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Mark, Output, counted};
 use crate::{CliError, Exit, OnlineArgs, Session};
 

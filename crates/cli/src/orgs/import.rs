@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::api::input;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Mark, Output, counted};
 use crate::{CliError, Exit, OnlineArgs, Session};
 

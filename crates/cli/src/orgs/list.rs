@@ -5,7 +5,7 @@ use everbell_client::OrgQuery;
 use everbell_wire as wire;
 use jiff::Timestamp;
 
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Cell, Column, Output, Symbols, Table, counted};
 use crate::words::joined;
 use crate::{CliError, Exit, OnlineArgs, Session};

@@ -7,7 +7,7 @@ use everbell_wire::org_job::OrgUpdateWork;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};

@@ -5,8 +5,7 @@ use everbell_client::OverridePut;
 use everbell_wire::job::JobStatus;
 use jiff::Timestamp;
 
-use crate::connection::RefusalContext;
-use crate::error::warn;
+use crate::error::{RefusalContext, warn};
 use crate::online::{Format, own_zone};
 use crate::output::{Mark, Output, printable};
 use crate::times::{away, spoken};

@@ -6,7 +6,7 @@ use everbell_wire::org_job::OrgJobState;
 use jiff::Timestamp;
 
 use super::list::{or_dash, state};
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Mark, Output, Table, aligned, printable};
 use crate::times::{fire_cell, stamp};

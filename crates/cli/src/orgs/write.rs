@@ -5,7 +5,7 @@ use everbell_client::OrgInput;
 use jiff::Timestamp;
 
 use crate::confirm::confirmed;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::jobs::parse_json;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::exact_id;
 use super::requested_run::{RequestedRun, WaitArgs};
 use super::rerun_many::{self, ManyArgs};
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Mark, Output};
 use crate::{CliError, Exit, OnlineArgs, Session};
 

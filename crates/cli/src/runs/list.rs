@@ -6,7 +6,7 @@ use everbell_wire as wire;
 use everbell_wire::run::{RunStatus, Skip, TriggerType};
 use jiff::Timestamp;
 
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::{DisplayZone, ZoneArgs};
 use crate::output::{Cell, Column, Output, Table, counted};
 use crate::times::{away, stamp_cell};

@@ -7,7 +7,7 @@ use super::output_follower::OutputFollower;
 use super::run_id;
 use super::show::log;
 use super::watch::follow_with;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::Output;
 use crate::{CliError, Exit, OnlineArgs, Session};
 

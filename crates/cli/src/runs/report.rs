@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::exact_id;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::output::{Mark, Output};
 use crate::{CliError, Exit, OnlineArgs, Session};
 

@@ -10,8 +10,7 @@ use everbell_wire::run::RunStatus;
 use everbell_wire::time_input::TimeReader;
 
 use crate::confirm::confirmed;
-use crate::connection::RefusalContext;
-use crate::error::warn;
+use crate::error::{RefusalContext, warn};
 use crate::output::{Mark, counted, printable};
 use crate::{CliError, Exit, Session};
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::requested_run::host;
 use super::run_id;
 use super::watch::why;
-use crate::connection::RefusalContext;
+use crate::error::RefusalContext;
 use crate::online::ZoneArgs;
 use crate::output::{Mark, Output, aligned, printable};
 use crate::times::{exact, local, spoken};

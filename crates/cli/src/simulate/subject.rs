@@ -12,7 +12,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::scenario::{Durations, Window};
-use crate::connection::{Connection, RefusalContext};
+use crate::connection::Connection;
+use crate::error::RefusalContext;
 use crate::output::printable;
 use crate::{CliError, OnlineArgs, Program, api};
 

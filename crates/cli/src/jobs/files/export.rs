@@ -9,8 +9,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::state::PausedJob;
-use crate::connection::RefusalContext;
-use crate::error::warn;
+use crate::error::{RefusalContext, warn};
 use crate::online::Format;
 use crate::output::{Mark, Output, counted, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};

@@ -5,7 +5,8 @@ use jiff::Timestamp;
 
 use super::plan::{Action, Step};
 use crate::CliError;
-use crate::connection::{Connection, RefusalContext};
+use crate::connection::Connection;
+use crate::error::RefusalContext;
 use everbell_wire::form::format_suggestions;
 use everbell_wire::printable;
 
