@@ -1,5 +1,5 @@
-//! [`After`]: a job without a clock, which starts when a run of another job ends. The third way to start a run, beside
-//! slots and requests.
+//! [`follow`]: which jobs start when a run of another job ends, by their [`After`]. The third way to start a run, beside slots
+//! and requests.
 //!
 //! ```text
 //! run of A ends ─► settle ─► record: A's outcome, and in the same transaction, for each job B that starts after A:
@@ -13,101 +13,14 @@
 //! It begins with the time at which A ended, so the runs that a run has started are found by a range of ids.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use jiff::Timestamp;
 
+use crate::after::After;
 use crate::ids::{Invalid, JobKey, RunId};
 use crate::job::{Definition, Timer};
 use crate::plan::{Admission, Overlaps, Plan, PlanContext, unmet_dependency};
-use crate::policy::words;
 use crate::run::{Gap, GapReason, NewRun, RunStatus, SkipReason, Trigger};
-
-/// The outcomes of a run that start the next job.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ChainOn {
-    /// It succeeded.
-    #[default]
-    Success,
-    /// It failed, after its last attempt.
-    Failure,
-    /// It ended: it succeeded, failed, or was canceled while it was at work.
-    Any,
-}
-words!(ChainOn { Success = "success", Failure = "failure", Any = "any" });
-
-impl ChainOn {
-    /// Whether a run that ended like this starts the next job.
-    pub const fn includes(self, status: RunStatus) -> bool {
-        match status {
-            RunStatus::Succeeded => !matches!(self, ChainOn::Failure),
-            RunStatus::Failed => !matches!(self, ChainOn::Success),
-            RunStatus::Canceled => matches!(self, ChainOn::Any),
-            RunStatus::Pending | RunStatus::Running | RunStatus::Skipped => false,
-        }
-    }
-}
-
-/// The job whose runs start this one, and which of them do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct After {
-    /// The key of that job, in whatever version.
-    pub job_key: JobKey,
-    /// The outcomes that count.
-    pub on: ChainOn,
-    /// Whether manual runs, reruns and backfills of that job start this one too.
-    pub manual: bool,
-}
-
-/// The first word of the text of a schedule that follows another job.
-const WORD: &str = "@after";
-
-/// Added to the outcome, if runs by hand count.
-const MANUAL: &str = "+manual";
-
-impl After {
-    /// Reads the text that [`Display`](fmt::Display) writes, as databases keep it. `None` for any other schedule.
-    pub fn parse(text: &str) -> Option<Result<After, Invalid>> {
-        let rest = text.strip_prefix(WORD)?.strip_prefix(' ')?;
-        let unknown = || Invalid::new("after", format!("`{text}` is not known"));
-        let read = || {
-            let (on, key) = rest.split_once(' ').ok_or_else(unknown)?;
-            let (on, manual) = on.strip_suffix(MANUAL).map_or((on, false), |on| (on, true));
-            let on = ChainOn::from_word(on).ok_or_else(unknown)?;
-            Ok(After { job_key: JobKey::new(key)?, on, manual })
-        };
-        Some(read())
-    }
-
-    /// Returns the rule in English, such as `after each successful run of extract`.
-    pub fn describe(&self) -> String {
-        let which = match self.on {
-            ChainOn::Success => "successful run",
-            ChainOn::Failure => "failed run",
-            ChainOn::Any => "run",
-        };
-        let also = if self.manual { ", also one by hand" } else { "" };
-        format!("after each {which} of {}{also}", self.job_key)
-    }
-
-    /// The refusal of a job that would start after itself.
-    pub(crate) fn to_itself(job: &JobKey) -> Invalid {
-        Invalid::new("after.job", format!("`{job}` cannot start after itself: name another job"))
-    }
-
-    /// Whether this run starts the job.
-    fn counts(&self, ended: &EndedRun) -> bool {
-        let asked_for = matches!(ended.trigger, Trigger::Manual(_) | Trigger::Backfill(_));
-        self.on.includes(ended.status) && (self.manual || !asked_for)
-    }
-}
-
-impl fmt::Display for After {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let manual = if self.manual { MANUAL } else { "" };
-        write!(f, "{WORD} {}{manual} {}", self.on, self.job_key)
-    }
-}
 
 /// A run that has just ended, as far as the jobs after it care.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +42,7 @@ pub struct EndedRun {
 pub fn follow(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, is_paused: bool, ended: &[EndedRun]) -> Plan {
     let mut plan = Plan::nothing(timer);
     let Some(after) = job.spec.as_ref().ok().and_then(|spec| spec.after()) else { return plan };
-    let mut ended: Vec<&EndedRun> = ended.iter().filter(|ended| after.counts(ended)).collect();
+    let mut ended: Vec<&EndedRun> = ended.iter().filter(|ended| counts(after, ended)).collect();
     ended.sort_by_key(|ended| (ended.finished_at, ended.id));
     let mut overlaps = Overlaps::new(&job.policies, seen.active);
     for ended in ended {
@@ -176,6 +89,12 @@ pub fn follow(job: &Definition, timer: &Timer, seen: &PlanContext<'_>, is_paused
     }
     plan.cancel = cancel;
     plan
+}
+
+/// Whether this run starts the job.
+fn counts(after: &After, ended: &EndedRun) -> bool {
+    let asked_for = matches!(ended.trigger, Trigger::Manual(_) | Trigger::Backfill(_));
+    after.on.includes(ended.status) && (after.manual || !asked_for)
 }
 
 /// Counts a start that did not happen in the last gap, if that has the same reason.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::after::{After, ChainOn};
 use crate::calendar::CalendarRules;
-use crate::chain::{After, ChainOn};
 use crate::cron::{Dst, Expression, ParseError};
 use crate::edit::Edit;
 use crate::spec::When;

@@ -8,6 +8,7 @@ use std::fmt;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::frozen_span::FrozenSpan;
 use crate::ids::{Invalid, JobKey, expect_visible};
 use crate::job::Definition;
 use crate::zone::{EARLIEST, LATEST};
@@ -41,22 +42,6 @@ pub struct Freeze {
     pub created_at: Timestamp,
     /// When it was ended before its time, and by whom.
     pub ended: Option<(Timestamp, String)>,
-}
-
-/// A range of instants `[from, until)` in which a job does not fire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FrozenSpan {
-    /// The first instant.
-    pub from: Timestamp,
-    /// The first instant after it.
-    pub until: Timestamp,
-}
-
-impl FrozenSpan {
-    /// Whether the instant is in it.
-    pub fn contains(&self, at: Timestamp) -> bool {
-        self.from <= at && at < self.until
-    }
 }
 
 impl Freeze {

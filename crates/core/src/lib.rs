@@ -42,16 +42,20 @@
 mod with;
 mod zone;
 
+pub mod after;
 pub mod calendar;
 pub mod chain;
 pub mod cron;
 mod spec;
 
+mod comparison;
 mod declaration;
 mod draft;
 mod edit;
 mod failure;
+mod frozen_span;
 mod gap;
+pub mod handover;
 mod ids;
 mod job;
 mod json;
@@ -83,9 +87,11 @@ pub mod simulate;
 
 pub mod store;
 
-pub use declaration::{Comparison, Declaration, DeclarationHash, compare};
+pub use comparison::{Comparison, compare};
+pub use declaration::{Declaration, DeclarationHash};
 pub use draft::{Draft, Made, Timing};
 pub use failure::{EarlierAttempt, Failure, FailureCode, MAX_FAILURE_MESSAGE_BYTES};
+pub use frozen_span::FrozenSpan;
 pub use ids::{
     App, BackfillId, InstanceId, Invalid, JobId, JobKey, OrgId, RunId, Target, entry_id, expect_visible, is_invisible,
 };

@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::failure::{EarlierAttempt, Failure};
+use crate::handover::Remote;
 use crate::ids::{BackfillId, InstanceId, JobId, JobKey, OrgId, RunId, Target};
 use crate::json::Json;
 use crate::policy::words;
-use crate::remote::Remote;
 use crate::trace_context::TraceContext;
 
 pub use crate::gap::{Gap, GapReason};

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::after::After;
 use crate::calendar::CalendarRules;
-use crate::chain::After;
 use crate::cron::{Dst, DstFold, Expression, Kind, Slots, Warning, dst_notes};
-use crate::freeze::FrozenSpan;
+use crate::frozen_span::FrozenSpan;
 use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
 
 pub use filtered::ExcludedSlots;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{Kind, LateStartFact, Problem, Rule, RunningFact, SkippedFact, WaitingFact};
-use crate::freeze::FrozenSpan;
+use crate::frozen_span::FrozenSpan;
 use crate::ids::RunId;
 use crate::job::{Job, JobStatus};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::*;
-use crate::freeze::FrozenSpan;
+use crate::after::ChainOn;
+use crate::frozen_span::FrozenSpan;
 use crate::policy::{Dependency, Overlap, Policies, PolicyValues};
 use crate::run::ActiveRun;
 use crate::{JobId, Json, Scope, Source, Spec, Target, Zone};

@@ -1,7 +1,7 @@
 //! A draft that starts when runs of another job end: it has no clock, so nothing that belongs to one.
 
 use super::{Draft, Problems, Timing};
-use crate::chain::After;
+use crate::after::After;
 use crate::{Invalid, JobKey, Spec, Zone};
 
 impl Draft {

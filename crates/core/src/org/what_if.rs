@@ -7,7 +7,7 @@ use jiff::civil::Date;
 
 use super::reconcile::{OrgView, TimerChange, reconcile};
 use super::{OrgFacts, OrgSettings, TimezoneChange, local_date, plan, spec_for};
-use crate::freeze::FrozenSpan;
+use crate::frozen_span::FrozenSpan;
 use crate::ids::Invalid;
 use crate::plan::{Plan, PlanContext, thawed_at};
 use crate::run::{ActiveRun, GapReason};

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Plan, PlanContext, Planner, just_before};
-use crate::freeze::FrozenSpan;
+use crate::frozen_span::FrozenSpan;
 use crate::job::{Definition, Timer};
 use crate::run::{Gap, GapReason};
 use crate::spec::{Spec, When};

@@ -35,7 +35,7 @@ pub(crate) use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
 
 pub(crate) use self::frozen::thawed_at;
-use crate::freeze::FrozenSpan;
+use crate::frozen_span::FrozenSpan;
 use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};

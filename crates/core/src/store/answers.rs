@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::error::{StoreError, StoreResult};
-use crate::freeze::FrozenSpan;
+use crate::frozen_span::FrozenSpan;
 use crate::ids::{JobId, OrgId, RunId, Target};
 use crate::job::{Definition, Job, JobStatus, Timer};
 use crate::org::{self, OrgFacts};

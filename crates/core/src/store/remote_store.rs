@@ -5,9 +5,10 @@ use jiff::Timestamp;
 
 use super::StoreResult;
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
+use crate::handover::{Handover, Progress};
 use crate::ids::RunId;
 use crate::output::end_of_output;
-use crate::remote::{Handover, HeldRun, Progress};
+use crate::remote::HeldRun;
 
 /// A sign of life of a remote side.
 #[derive(Clone, Debug, PartialEq, Eq)]

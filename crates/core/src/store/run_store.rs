@@ -49,7 +49,7 @@ verbs! {
         /// and what they answer is written in the same transaction: their runs are pending.
         async fn record(&self, transitions: &[Transition], now: Timestamp) -> StoreResult<Vec<Recorded>>;
 
-        /// The runs that this run started when it ended, at this time: see [`After`](crate::chain::After). Oldest first, at
+        /// The runs that this run started when it ended, at this time: see [`After`](crate::after::After). Oldest first, at
         /// most `limit`.
         async fn runs_after(&self, ended: RunId, finished_at: Timestamp, limit: u32) -> StoreResult<Vec<Run>>;
 

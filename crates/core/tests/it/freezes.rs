@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use everbell_core::FrozenSpan;
 use everbell_core::alert::{Deadline, JobFacts, Kind, Rule, decide};
 use everbell_core::change::{self, Edit, JobView};
-use everbell_core::freeze::FrozenSpan;
 use everbell_core::plan::{self, Plan, PlanContext};
 use everbell_core::{Definition, GapReason, Job, JobId, Timer};
 use jiff::Timestamp;

@@ -1,7 +1,7 @@
 //! Predictions of a change of zone, before it is made.
 
+use everbell_core::FrozenSpan;
 use everbell_core::GapReason;
-use everbell_core::freeze::FrozenSpan;
 use everbell_core::org::{Verdict, what_if};
 use jiff::Timestamp;
 
