@@ -26,11 +26,14 @@
     )
 )]
 
+mod app_connection;
 #[cfg(feature = "upkeep")]
 pub mod copy;
 mod credentials;
 mod deadline;
 mod in_transaction;
+#[cfg(feature = "upkeep")]
+mod inspection;
 mod micros;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod migrations;
@@ -38,6 +41,8 @@ mod migrations;
 mod moved;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod part;
+#[cfg(feature = "upkeep")]
+mod portable;
 mod rows;
 #[cfg(feature = "postgres")]
 mod schema_name;
@@ -61,11 +66,12 @@ pub mod testing;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use app_connection::{AppConnection, Entering};
 pub use credentials::{changes_only_credentials, renew_credentials};
 pub use deadline::{deadline, with_deadline};
 use everbell_core::Invalid;
 use everbell_core::store::{Store, StoreResult};
-pub use in_transaction::{AppConnection, Entering, InTransaction};
+pub use in_transaction::InTransaction;
 
 use crate::url::Address;
 #[cfg(feature = "postgres")]

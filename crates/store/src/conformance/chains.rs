@@ -1,6 +1,7 @@
 //! Chains: what starts when runs end, in the transaction that ends them.
 
-use everbell_core::chain::{After, ChainLink, ChainOn};
+use everbell_core::after::{After, ChainOn};
+use everbell_core::chain::ChainLink;
 use everbell_core::change::{self, Edit};
 use everbell_core::settle::{Outcome, Then};
 use everbell_core::store::{Claim, GapFilter, JobRef, Recorded, RunFilter, StoreError};

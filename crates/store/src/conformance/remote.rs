@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use everbell_core::remote::{Handover, Progress, Remote};
+use everbell_core::handover::{Handover, Progress, Remote};
 use everbell_core::settle::{Outcome, Then};
 use everbell_core::store::{AddedOutput, Canceled, Claim, Recorded, RemoteUpdate};
 use everbell_core::{Failure, FailureCode, InstanceId, MAX_OUTPUT_BYTES, OutputSoFar, RunId, RunStatus};

@@ -2,10 +2,11 @@
 
 use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 
-use super::side::{Access, Side};
-use super::tables::TABLES;
-use super::value::RowSum;
+use super::side::Side;
 use super::{CopyOptions, found_rows};
+use crate::portable::Access;
+use crate::portable::tables::TABLES;
+use crate::portable::value::RowSum;
 
 /// The end of a copy whose rows are equal.
 pub(super) struct Ending<'a> {

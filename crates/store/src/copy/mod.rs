@@ -5,15 +5,13 @@
 //! an empty target and can be started again. Before that commit the source is marked, so at no moment can both fire; the mark
 //! says that the copy has begun, and behind the commit that it is done.
 //!
-//! Rows pass as values that both databases share (`value.rs`), table by table (`tables.rs`), a batch at a time.
+//! Rows pass as values that both databases share (`portable/value.rs`), table by table (`portable/tables.rs`), a batch at a time.
 
 mod ending;
 mod report;
 #[cfg(all(test, feature = "postgres", feature = "sqlite"))]
 mod schema_tests;
 mod side;
-pub(crate) mod tables;
-pub(crate) mod value;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,15 +21,16 @@ use everbell_core::{Invalid, RunId};
 use futures_util::StreamExt;
 use jiff::{SignedDuration, Timestamp};
 
-pub use crate::moved::MovedMark;
 pub use report::{CopiedTable, CopyProgress, CopyReport, CopyStep, TableSum};
 
 use self::ending::Ending;
-pub(crate) use self::side::Access;
 use self::side::Side;
-use self::tables::{TABLES, Table};
-use self::value::{Row, RowSum, Value};
-use crate::upkeep::{Inspection, inspect};
+use crate::inspection::Inspection;
+pub use crate::moved::MovedMark;
+use crate::portable::tables::{TABLES, Table};
+use crate::portable::value::{Row, RowSum, Value};
+use crate::portable::{Access, Limit};
+use crate::upkeep::inspect;
 use crate::url::Address;
 
 /// The most rows that are written at once, and about the most bytes.
@@ -49,13 +48,6 @@ pub struct CopyOptions {
     pub keep_source: bool,
     /// The name of the target in the mark of the source, which holds no password.
     pub target_name: String,
-}
-
-/// The time before which history stays behind.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit {
-    pub(crate) at: Timestamp,
-    pub(crate) first_run: RunId,
 }
 
 /// Copies the database at `from` into the one at `to`, which is created or migrated if needed and must be empty. A target

@@ -4,8 +4,8 @@ use everbell_core::Invalid;
 use everbell_core::store::StoreError;
 
 use super::TableCount;
-use super::value::RowSum;
 use crate::moved::MovedMark;
+use crate::portable::value::RowSum;
 
 /// How far a copy is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use everbell_store::testing::TestDatabase;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
-use super::tables::{LEFT_OUT, TABLES};
-use super::value::Kind;
+use crate::portable::tables::{LEFT_OUT, TABLES};
+use crate::portable::value::Kind;
 
 const FORGOTTEN: &str =
     "a table or a column is missing in `copy/tables.rs`, or is gone: copy it, or say in `LEFT_OUT` why not";

@@ -4,37 +4,15 @@ use everbell_core::store::StoreResult;
 use futures_util::stream::BoxStream;
 use jiff::Timestamp;
 
-use super::tables::Table;
-use super::value::Row;
-use super::{Limit, MovedMark};
+use crate::moved::MovedMark;
+use crate::portable::tables::Table;
+use crate::portable::value::Row;
+use crate::portable::{Access, Limit};
 #[cfg(feature = "postgres")]
 use crate::postgres::copy::PostgresSide;
 #[cfg(feature = "sqlite")]
 use crate::sqlite::copy::SqliteSide;
 use crate::url::Address;
-
-/// How a database is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Only reads, also while a server runs.
-    Look,
-    /// Only writes the mark, also while a server runs.
-    Mark,
-    /// Alone: no server runs, and none can start. Reads, and writes the mark.
-    Source,
-    /// Alone, to be written.
-    Target,
-}
-
-impl Access {
-    /// The word for it in messages.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Access::Look | Access::Mark | Access::Source => "source",
-            Access::Target => "target",
-        }
-    }
-}
 
 pub(super) enum Side {
     #[cfg(feature = "postgres")]

@@ -89,7 +89,7 @@ pub(super) struct Active {
     /// How many of its kind may be at work at once.
     pub(super) max_concurrent: u32,
     /// Of the last hand-over.
-    pub(super) remote: Option<everbell_core::remote::Remote>,
+    pub(super) remote: Option<everbell_core::handover::Remote>,
 }
 
 #[derive(Clone, Debug)]

@@ -19,10 +19,11 @@ use super::errors;
 use super::moved::{MarkColumns, mark};
 use super::schema::Schema;
 use crate::ConnectOptions;
-use crate::copy::tables::{Column, LEFT_OUT, TABLES, Table};
-use crate::copy::value::{Kind, Row, Value};
-use crate::copy::{Access, Limit, MovedMark};
 use crate::micros::Micros;
+use crate::moved::MovedMark;
+use crate::portable::tables::{Column, LEFT_OUT, TABLES, Table};
+use crate::portable::value::{Kind, Row, Value};
+use crate::portable::{Access, Limit};
 use crate::url::PostgresAddress;
 
 /// A copy takes as long as it takes, but does not wait long for the locks of others.

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use everbell_core::InstanceId;
-use everbell_core::remote::{Handover, HeldRun};
+use everbell_core::handover::Handover;
+use everbell_core::remote::HeldRun;
 use everbell_core::store::{RemoteStore, RemoteUpdate, StoreResult};
 use jiff::Timestamp;
 use uuid::Uuid;

@@ -8,9 +8,9 @@ use uuid::Uuid;
 use super::connect::{Conn, look, on};
 use super::statement::Statement;
 use super::{migrate, moved};
+use crate::inspection::{Content, Inspection, MAX_COUNTED_RUNS};
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
-use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
 
 pub(crate) async fn inspect(url: &str) -> StoreResult<Inspection> {
     let (mut tx, schema) = look(url).await?;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use everbell_core::chain::{After, ChainLink, EndedRun};
+use everbell_core::after::After;
+use everbell_core::chain::{ChainLink, EndedRun};
 use everbell_core::plan::Plan;
 use everbell_core::store::{Due, StoreError, StoreResult};
 use everbell_core::{JobKey, RunId, RunStatus};

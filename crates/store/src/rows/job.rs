@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use everbell_core::chain::After;
+use everbell_core::after::After;
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
 use everbell_core::store::{JobRow, StoreResult};
 use everbell_core::{

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use everbell_core::remote::{HeldRun, Progress};
+use everbell_core::handover::Progress;
+use everbell_core::remote::HeldRun;
 use everbell_core::store::StoreError;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Runs with their outputs, which only the page of one run reads.
 
-use everbell_core::remote::Remote;
+use everbell_core::handover::Remote;
 use everbell_core::store::StoreResult;
 use everbell_core::{Run, RunStatus};
 

@@ -18,10 +18,11 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Row as _, Sqlite, SqliteConnection};
 use uuid::Uuid;
 
 use super::{connect, errors, moved, upkeep};
-use crate::copy::tables::{Column, Table};
-use crate::copy::value::{Kind, Row, Value};
-use crate::copy::{Access, Limit, MovedMark};
 use crate::micros::Micros;
+use crate::moved::MovedMark;
+use crate::portable::tables::{Column, Table};
+use crate::portable::value::{Kind, Row, Value};
+use crate::portable::{Access, Limit};
 
 /// How long a copy waits for others to close the file; this process may just have closed it itself.
 const EXCLUSIVE_TIMEOUT: Duration = Duration::from_secs(3);

@@ -1,7 +1,8 @@
 //! Runs in the hands of their remote sides.
 
 use async_trait::async_trait;
-use everbell_core::remote::{Handover, HeldRun};
+use everbell_core::handover::Handover;
+use everbell_core::remote::HeldRun;
 use everbell_core::store::{RemoteStore, RemoteUpdate, StoreResult};
 use everbell_core::{InstanceId, JobId};
 use jiff::Timestamp;

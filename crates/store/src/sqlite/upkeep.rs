@@ -9,9 +9,9 @@ use sqlx::{ConnectOptions, SqliteConnection};
 use uuid::Uuid;
 
 use super::{connect, errors, migrate, moved};
+use crate::inspection::{Content, Inspection, MAX_COUNTED_RUNS};
 use crate::micros::Micros;
 use crate::rows::{JobCountColumns, count, job_counts};
-use crate::upkeep::{Content, Inspection, MAX_COUNTED_RUNS};
 
 pub(crate) async fn inspect(path: &Path) -> StoreResult<Inspection> {
     let mut connection = look(path).await?;
