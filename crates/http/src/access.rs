@@ -12,7 +12,7 @@ use std::sync::{PoisonError, RwLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use everbell::{Calendars, Everbell, Jobs, Orgs, Runs, StoreResult};
-use everbell_core::remote::Handover;
+use everbell_core::handover::Handover;
 use everbell_core::store::{AuditEntry, Origin};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};

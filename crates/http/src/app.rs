@@ -7,145 +7,25 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
 use everbell::client::WindowCounters;
-use everbell::{EngineOptions, Everbell, JobId, OrgId, RunRecord, StoreError, StoreResult, Timestamp};
+use everbell::{Everbell, JobId, OrgId, RunRecord, StoreError, StoreResult, Timestamp};
 use everbell_core::Zone;
 use everbell_core::store::JobRef;
 use subtle::ConstantTimeEq;
 use tokio::sync::watch;
 
-use super::access::{Actor, Authenticator, Role, bearer, token_hash};
+use super::access::{Actor, Authenticator, bearer, token_hash};
 use super::counted::{CountedWindows, Window};
-use super::defined::{Channel, ConfiguredTarget};
 use super::denials::Denials;
-use super::limit::{Limiter, Quota, Rate, Refused};
+use super::limit::{Limiter, Quota, Refused};
 use super::live::Live;
+use super::options::ApiOptions;
 use super::problem::{Kind, Problem};
+use super::proxy;
 use super::reload::Reload;
 use super::streams::Streams;
 use super::target_editor::TargetEditor;
-use super::{docs, openapi, proxy};
 use everbell_observe::{Duties, Metrics, Report, readiness};
-use everbell_wire::Template;
 use everbell_wire::secret::Secret;
-
-/// How the API behaves.
-#[derive(Clone, Debug)]
-pub struct ApiOptions {
-    /// Section `[api]` of the configuration.
-    pub settings: ApiSettings,
-    /// The least role that reads runs.
-    pub run_history: Role,
-    /// Whether a proxy in front reports the address of the client.
-    pub trust_proxy: bool,
-    /// Where the server listens, unless another program does.
-    pub listen: Option<IpAddr>,
-    /// The token for `/metrics`. Without it, only this machine has access.
-    pub metrics_token: Option<Secret>,
-    /// The routes that are served.
-    pub served: Served,
-    /// Named expressions that forms offer.
-    pub templates: Vec<Template>,
-    /// The notification channels of this server.
-    pub channels: Vec<Channel>,
-    /// The targets that this server defines.
-    pub targets: Vec<ConfiguredTarget>,
-    /// Targets that run the program in a payload: only admins say which.
-    pub program_targets: Vec<String>,
-    /// Where people reach this server, if that was said.
-    pub public_url: Option<String>,
-    /// How long history is kept; nothing means for good.
-    pub keep: Option<Duration>,
-    /// How long a run that is canceled may take to stop.
-    pub cancel_grace: Duration,
-    /// How long the answer to a request may take.
-    pub request_timeout: Duration,
-    /// Whether there are pages.
-    pub ui: bool,
-    /// The name of this installation, shown on pages.
-    pub environment: Option<String>,
-}
-
-/// `[api]` of the configuration.
-#[derive(Clone, Debug)]
-pub struct ApiSettings {
-    /// At least one; each begins with a slash and does not end with one.
-    pub mounts: Vec<String>,
-    /// Whether the routes of earlier schedulers are served too.
-    pub compat: bool,
-    /// Whether an edit without `If-Match` is refused.
-    pub require_if_match: bool,
-    /// 409 or 200.
-    pub run_now_overlap_status: u16,
-    /// Whether the API reference is served.
-    pub docs: bool,
-    /// How often each token may write; nothing without a limit.
-    pub write_limit: Option<Rate>,
-}
-
-/// The extent of the served routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Served {
-    /// The API, its reference and probes.
-    All,
-    /// Probes and metrics, by a process that only schedules.
-    Probes,
-    /// The API and nothing beside it, inside of another program.
-    Embedded,
-}
-
-impl ApiOptions {
-    /// Inside another program.
-    pub(crate) fn embedded(bell: &Everbell) -> ApiOptions {
-        let EngineOptions { retention, cancel_grace, .. } = bell.options();
-        ApiOptions { keep: *retention, cancel_grace: *cancel_grace, ..ApiOptions::for_another_program() }
-    }
-
-    fn for_another_program() -> ApiOptions {
-        let settings = ApiSettings {
-            mounts: vec![String::new()],
-            compat: false,
-            require_if_match: false,
-            run_now_overlap_status: 409,
-            docs: false,
-            write_limit: None,
-        };
-        ApiOptions {
-            settings,
-            run_history: Role::Viewer,
-            trust_proxy: false,
-            listen: None,
-            metrics_token: None,
-            served: Served::Embedded,
-            templates: Template::built_in(),
-            channels: Vec::new(),
-            targets: Vec::new(),
-            program_targets: Vec::new(),
-            environment: None,
-            ui: false,
-            public_url: None,
-            keep: None,
-            cancel_grace: Duration::ZERO,
-            request_timeout: everbell::ConnectOptions::default().request_timeout,
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn for_tests() -> ApiOptions {
-        ApiOptions::for_another_program()
-    }
-
-    /// Whether the web UI is served.
-    pub fn has_pages(&self) -> bool {
-        self.ui && self.served != Served::Probes
-    }
-
-    /// Whether a path is below a mount.
-    pub fn is_mounted(&self, path: &str) -> bool {
-        (self.served == Served::Embedded && !self.ui)
-            || path.starts_with("/api/")
-            || self.settings.mounts.iter().any(|mount| path.starts_with(mount.as_str()))
-    }
-}
 
 /// The most zones of jobs that are remembered.
 const MAX_CACHED_ZONES: usize = 50_000;
@@ -190,7 +70,7 @@ pub struct App {
     /// Knows the rules for targets that admins define, where there are any.
     pub(crate) target_editor: OnceLock<Arc<dyn TargetEditor>>,
     /// The documentation, for programs and for people: made once, as anybody may ask for it.
-    documented: OnceLock<(String, String)>,
+    pub(crate) documented: OnceLock<(String, String)>,
     /// The zones of jobs. A version never changes, so neither does its zone.
     zones: Mutex<HashMap<JobId, Zone>>,
     org_zones: Mutex<HashMap<OrgId, KnownZone>>,
@@ -279,14 +159,6 @@ impl App {
     /// Returns the counters of all jobs in a window. Where they take long to read, they are some seconds old.
     pub async fn counters(&self, window: Window) -> StoreResult<Arc<WindowCounters>> {
         self.counted.read(&self.bell, window).await
-    }
-
-    /// The OpenAPI document, and the page that shows it.
-    pub fn documented(&self) -> &(String, String) {
-        self.documented.get_or_init(|| {
-            let document = openapi::document(&self.options());
-            (document.to_string(), docs::page(&document))
-        })
     }
 
     /// The zone of the job of a run; nothing without a job, or for a zone that is no more. Of a run for an org that of

@@ -8,17 +8,16 @@ use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
+use super::excerpt::excerpt;
 use super::problem::{Kind, Problem};
-use super::request::excerpt;
 use super::route::{Route, Shape};
+use everbell_wire::JSON_LINES;
 use everbell_wire::form::{Fault, Form, Naming, find_duplicate};
 
 /// The most bytes of a body.
 pub const MAX_BODY: usize = 1 << 20;
 /// The most bytes of a body of many lines.
 pub const MAX_LINES: usize = 16 << 20;
-/// The media type of a body of JSON lines.
-pub use everbell_wire::JSON_LINES as LINES;
 /// A body that does not arrive in this time is given up.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most bytes of a body that is too large that are read before the connection is closed.
@@ -36,7 +35,7 @@ pub(super) async fn read_body(headers: &HeaderMap, body: Body, route: &Arc<Route
     let limit = if route.shape == Shape::Lines { MAX_LINES } else { MAX_BODY };
     let text = read_text_of(body, limit).await?;
     if !text.trim().is_empty() {
-        expect_media(headers, if route.shape == Shape::Lines { &[LINES] } else { JSON })?;
+        expect_media(headers, if route.shape == Shape::Lines { &[JSON_LINES] } else { JSON })?;
     }
     checked_off_workers(text, route).await
 }

@@ -9,9 +9,9 @@ use everbell_core::store::{AuditEntry, Origin};
 
 use super::access::Actor;
 use super::denial_counter::{Added, Denial, DenialCounter, DenialKey};
+use super::excerpt::excerpt;
 use super::limit::{Limiter, Rate, network};
 use super::problem::{Kind, Problem};
-use super::request::excerpt;
 use crate::audit_entry;
 
 /// How many warnings an address causes, and all of them together.

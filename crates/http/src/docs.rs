@@ -3,7 +3,7 @@
 use askama::Template;
 use serde_json::Value;
 
-use super::body::LINES;
+use everbell_wire::JSON_LINES;
 
 /// The content security policy of the page: only its own style sheet.
 pub(crate) const POLICY: &str =
@@ -125,7 +125,7 @@ fn operation<'a>(document: &'a Value, path: &'a str, method: &str, operation: &'
         meaning: text(&parameter["description"]),
     };
     let content = &operation["requestBody"]["content"];
-    let bodies = [&content["application/json"]["schema"], &content[LINES]["schema"]["x-line"]];
+    let bodies = [&content["application/json"]["schema"], &content[JSON_LINES]["schema"]["x-line"]];
     let bodies = bodies.into_iter().filter_map(|body| document.pointer(body["$ref"].as_str()?.strip_prefix('#')?));
     let response = |(status, response): (&'a str, &'a Value)| Response {
         status,

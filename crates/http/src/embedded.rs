@@ -11,7 +11,8 @@ use everbell_wire::secret::Secret;
 use tokio::sync::watch;
 
 use super::access::bad_admin_token;
-use super::app::{ApiOptions, App, Served};
+use super::app::App;
+use super::options::{ApiOptions, Served};
 
 /// The API of a program's own [`Everbell`], to be nested into its axum application.
 ///

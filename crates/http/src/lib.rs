@@ -21,6 +21,7 @@ pub mod denials;
 mod docs;
 mod embedded;
 mod examples;
+pub mod excerpt;
 mod hardening;
 mod idempotency;
 pub mod internal_call;
@@ -29,12 +30,14 @@ pub mod listen;
 mod live;
 mod notify_routes;
 mod openapi;
+mod options;
 pub mod page;
 mod pages;
 pub mod pipeline;
 pub mod problem;
 pub mod proxy;
 mod reload;
+mod reload_routes;
 mod report_routes;
 pub mod request;
 pub mod route;
@@ -64,18 +67,19 @@ use api::{
     actions, audit, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates, orgs,
     probes, reruns, runs, sessions, tokens, top,
 };
-pub use app::{ApiOptions, ApiSettings, App, Served, is_local};
+pub use app::{App, is_local};
 pub use defined::{Channel, ConfiguredTarget};
 pub use embedded::{Embedded, WeakToken};
 use notify_routes::notify_routes;
+pub use options::{ApiOptions, ApiSettings, Served};
 pub use pages::Pages;
 use pages::wants_page;
 use pipeline::Mounted;
 use problem::Kind::{
     Conflict, JobKeyExists, JobRetired, MethodNotAllowed, NotFound, OverlapSkipped, TooManyPendingRuns,
 };
-use reload::reload_routes;
 pub use reload::{Reload, ReloadError};
+use reload_routes::reload_routes;
 use route::Access::{Metrics, Open, Role, RunHistory};
 use route::{Route, route};
 pub use target_editor::TargetEditor;
@@ -106,7 +110,7 @@ pub fn mounted_routes() -> Vec<Route> {
 fn job_routes() -> Vec<Route> {
     let (get, post, patch, delete) = (Method::GET, Method::POST, Method::PATCH, Method::DELETE);
     vec![
-        route(post.clone(), "/jobs", Role(Admin), jobs::create).does("createJob", "Create a job").own_body("JobCreate", everbell_wire::form::job::NEW_JOB)
+        route(post.clone(), "/jobs", Role(Admin), jobs::create).does("createJob", "Create a job").own_body("JobCreate", everbell_wire::body::job::NEW_JOB)
             .returns_example::<wire::Job>(201, "The new job", created_job).problems(&[JobKeyExists]),
         route(get.clone(), "/jobs", Role(Viewer), jobs::list).does("listJobs", "List jobs").query(jobs::LIST)
             .details("Retired jobs are listed only if `status` or `jobKey` asks for them.")
@@ -118,7 +122,7 @@ fn job_routes() -> Vec<Route> {
             .returns::<wire::Job>(200, "The job").problems(&[NotFound]),
         route(patch, "/jobs/{jobId}", Role(Admin), edits::patch).does("updateJob", "Update a job")
             .details("A merge patch (RFC 7396): an absent member keeps its value, `null` resets it. Creates the next version if anything differs.")
-            .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
+            .own_body("JobPatch", everbell_wire::body::job::EDIT).revised()
             .returns_example::<wire::Job>(200, "The current version", updated_job).problems(&[NotFound, Conflict, JobRetired]),
         route(delete, "/jobs/{jobId}", Role(Admin), actions::retire).does("retireJob", "Retire a job").query(actions::RETIRE).revised()
             .details("A retired job never fires again. Its runs and versions are kept.")
@@ -129,7 +133,7 @@ fn job_routes() -> Vec<Route> {
             .returns_items::<wire::ChangedField>("The members that differ").problems(&[NotFound]),
         route(post, "/jobs/{jobId}/new-version", Role(Admin), edits::new_version).does("createJobVersion", "Create the next version of a job")
             .details("An absent member keeps its value, `null` resets it. Unlike `updateJob`, this creates a version even if nothing differs.")
-            .own_body("JobPatch", everbell_wire::form::job::EDIT).revised()
+            .own_body("JobPatch", everbell_wire::body::job::EDIT).revised()
             .returns::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired]),
         route(Method::POST, "/jobs/{jobId}/restore-declaration", Role(Admin), edits::restore_declaration).does("restoreJobDeclaration", "Go back to the declaration of a job").body("ReasonRequest", org_updates::WHY).revised()
             .details("For a job that is declared in code or in a configuration file and was edited since: creates the next version, with the declared content. A pause stays.")

@@ -7,11 +7,11 @@ use axum::http::Method;
 use serde_json::{Map, Value, json};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::body::LINES;
 use super::examples;
+use super::options::ApiOptions;
 use super::problem::Kind;
 use super::route::{Access, DocumentedResponse, Route, Shape};
-use super::{ApiOptions, compat_routes, mounted_routes, root_routes};
+use super::{compat_routes, mounted_routes, root_routes};
 use everbell_wire::form::{Field, schema};
 
 /// The document. Every mount serves the same routes, so it describes only the first.
@@ -178,7 +178,7 @@ fn request_body(route: &Route, fields: &[Field]) -> Value {
     if route.shape == Shape::Lines {
         let content =
             json!({ "schema": schema::reference(&lines_of(route.body_name)), "example": format!("{example}\n") });
-        return json!({ "required": true, "content": { (LINES): content } });
+        return json!({ "required": true, "content": { (wire::JSON_LINES): content } });
     }
     let content = json!({ "schema": body, "example": example });
     let is_required = fields.iter().any(|field| field.required);

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, header};
 
-use super::ApiOptions;
+use super::options::ApiOptions;
 
 /// The address of the client: the one that the last proxy saw, if a proxy is trusted.
 pub fn client_address(options: &ApiOptions, headers: &HeaderMap, peer: Option<IpAddr>) -> Option<IpAddr> {

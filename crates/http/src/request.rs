@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use super::App;
 use super::access::{self, Actor};
+use super::excerpt::excerpt;
 use super::problem::{Kind, Problem};
 use everbell_wire::form::{Fault, Field, Form, Naming};
 
@@ -169,11 +170,6 @@ impl ApiRequest {
 pub fn member(object: &str, name: &str) -> Option<Box<RawValue>> {
     let members: std::collections::BTreeMap<String, Box<RawValue>> = serde_json::from_str(object).ok()?;
     members.into_iter().find(|(own, _)| own == name).map(|(_, value)| value).filter(|value| value.get() != "null")
-}
-
-/// Returns foreign text escaped and cut to a printable length.
-pub fn excerpt(text: &str) -> String {
-    text.chars().take(100).flat_map(char::escape_debug).collect()
 }
 
 /// Many problems of a body as one.

@@ -2,8 +2,8 @@
 
 use axum::http::Method;
 use everbell_wire as wire;
+use everbell_wire::body::target::TARGET_INPUT;
 use everbell_wire::example::tried_target;
-use everbell_wire::form::target::TARGET_INPUT;
 
 use super::access::Role::{Admin, Operator, Viewer};
 use super::api::{target_edits, targets};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use everbell::{Everbell, RUN_TOKEN_PREFIX};
-use everbell_core::remote::Handover;
+use everbell_core::handover::Handover;
 
 use super::{Actor, Authenticator, Credential, Role, bearer};
 use crate::problem::{Kind, Problem};

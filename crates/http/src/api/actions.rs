@@ -15,7 +15,7 @@ use crate::convert::begun_org_update;
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
 use crate::unavailable::unavailable;
-use everbell_wire::form::job::time;
+use everbell_wire::body::job::time;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 
 /// The most runs that are counted.

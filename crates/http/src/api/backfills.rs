@@ -11,9 +11,10 @@ use super::actions::{ORG, REASON, org_of};
 use super::job_history::zone_for;
 use super::org_updates::WHY;
 use crate::convert;
+use crate::excerpt::excerpt;
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, excerpt};
-use everbell_wire::form::job::time;
+use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::body::job::time;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, optional, required};
 
 pub(crate) const CREATE: &[Field] = &[

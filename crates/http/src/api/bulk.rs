@@ -16,7 +16,7 @@ use super::jobs::{BULK_FILTER, filter};
 use crate::access::{Role, expect_role};
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
-use everbell_wire::form::job::{BULK_EDIT, time};
+use everbell_wire::body::job::{BULK_EDIT, time};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
 /// The most jobs of one request.

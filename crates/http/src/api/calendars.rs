@@ -6,7 +6,7 @@ use everbell_core::Job;
 use everbell_core::calendar::CalendarName;
 use everbell_core::store::StoredCalendar;
 use everbell_wire as wire;
-use everbell_wire::form::calendar::{DATES, TIMEZONE, WEEKLY, read_content};
+use everbell_wire::body::calendar::{DATES, TIMEZONE, WEEKLY, read_content};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 use super::actions::REASON;

@@ -9,7 +9,7 @@ use everbell_wire as wire;
 
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
-use everbell_wire::form::job::time;
+use everbell_wire::body::job::time;
 use everbell_wire::form::{Field, Form, Kind as Value, optional, required};
 use everbell_wire::policies::{CALENDAR, DST};
 
@@ -52,7 +52,7 @@ pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
             .ok()
         }
         Some(Err(error)) => {
-            form.fault("cronExpression", error.code(), everbell_wire::form::job::expression_fault(&error));
+            form.fault("cronExpression", error.code(), everbell_wire::body::job::expression_fault(&error));
             None
         }
         None => None,

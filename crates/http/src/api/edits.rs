@@ -13,8 +13,8 @@ use super::jobs::{check_target, documented, etag, job_response, key_of};
 use super::org_updates::WHY;
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, refuse};
-use everbell_wire::form::definition;
-use everbell_wire::form::job::{self, EDIT, JobForm};
+use everbell_wire::body::definition;
+use everbell_wire::body::job::{self, EDIT, JobForm};
 use everbell_wire::form::{Fault, Field, Form, Kind as FieldKind, Naming, required};
 
 const VERSION: FieldKind = FieldKind::Integer { min: 1, max: 4_294_967_295 };

@@ -7,7 +7,8 @@ use super::{compat, orgs};
 use crate::examples::request;
 use crate::route::Shape;
 use crate::{compat_routes, mounted_routes};
-use everbell_wire::form::{Form, Kind, Naming, definition, job};
+use everbell_wire::body::{definition, job};
+use everbell_wire::form::{Form, Kind, Naming};
 use serde_json::json;
 
 /// The fields of a route, and the times in them, which are read where a zone is known.

@@ -6,12 +6,13 @@ use everbell::client::NewFreeze;
 use everbell_core::Zone;
 use everbell_core::freeze::MAX_EXCEPTIONS;
 use everbell_wire as wire;
-use everbell_wire::form::job::{ZONE, time};
+use everbell_wire::body::job::{ZONE, time};
 use everbell_wire::form::{Field, Kind as Value, TEXT, optional, required};
 use uuid::Uuid;
 
+use crate::excerpt::excerpt;
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, excerpt, refuse};
+use crate::request::{ApiRequest, ApiResponse, refuse};
 
 /// The body of a freeze.
 pub const FREEZE: &[Field] = &[

@@ -3,8 +3,9 @@
 use everbell_core::{InstanceId, JobStatus, RunStatus, Zone};
 use everbell_wire as wire;
 
+use crate::excerpt::excerpt;
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, excerpt};
+use crate::request::{ApiRequest, ApiResponse};
 
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let bell = &request.app.bell;

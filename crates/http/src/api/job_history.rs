@@ -11,7 +11,7 @@ use crate::convert;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
-use everbell_wire::form::job::time;
+use everbell_wire::body::job::time;
 use everbell_wire::form::{Field, Form, Kind as Value, TEXT, optional, required};
 
 pub(super) const ORG: Field = optional("orgId", TEXT, "The org, for a job with scope `per_org`.");

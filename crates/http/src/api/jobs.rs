@@ -12,7 +12,7 @@ use crate::access::expect_role;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse, refuse};
-use everbell_wire::form::job::{self, JobForm};
+use everbell_wire::body::job::{self, JobForm};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, joined, optional};
 
 const STATUS: Value = Value::Word(&["active", "paused", "retired"]);

@@ -7,15 +7,17 @@ use everbell_core::alert::{
 use everbell_core::store::{DeliveryFilter, PageRequest, ProblemFilter};
 use everbell_core::{JobKey, Json};
 use everbell_wire as wire;
-use everbell_wire::form::{Fault, Field, Kind as Value, TEXT, job, optional};
+use everbell_wire::body::job;
+use everbell_wire::form::{Fault, Field, Kind as Value, TEXT, optional};
 use everbell_wire::notify::ChannelType;
 use uuid::Uuid;
 
 use super::top::labeled;
 use crate::defined::Channel;
+use crate::excerpt::excerpt;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, excerpt};
+use crate::request::{ApiRequest, ApiResponse};
 
 const KINDS: Value = Value::Word(&[
     "failed",

@@ -11,10 +11,11 @@ use everbell_wire as wire;
 use super::actions::REASON;
 use super::job_history::query_problem;
 use crate::convert;
+use crate::excerpt::excerpt;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, excerpt};
-use everbell_wire::form::job::{EXPRESSION, ZONE, expression_fault};
+use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::body::job::{EXPRESSION, ZONE, expression_fault};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 
 pub(crate) const OVERRIDE: &[Field] = &[

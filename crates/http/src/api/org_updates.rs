@@ -6,8 +6,9 @@ use uuid::Uuid;
 
 use super::actions::REASON;
 use crate::convert::begun_org_update;
+use crate::excerpt::excerpt;
 use crate::problem::Problem;
-use crate::request::{ApiRequest, ApiResponse, excerpt};
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, optional};
 
 pub(crate) const WHY: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];

@@ -12,7 +12,7 @@ use crate::body::{off_workers, parse};
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse, member};
-use everbell_wire::form::job::ZONE;
+use everbell_wire::body::job::ZONE;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
 const NAME: Field = optional("name", Value::Text { min: 0, max: 200 }, "A display name.");

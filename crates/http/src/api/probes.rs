@@ -3,7 +3,7 @@
 use axum::http::{StatusCode, header};
 use everbell_wire::problem::ProblemKind;
 
-use crate::docs;
+use crate::{App, docs, openapi};
 use crate::is_local;
 use crate::pipeline::authenticate;
 use crate::problem::{CATALOG, Kind, Problem};
@@ -57,15 +57,23 @@ pub async fn metrics(request: ApiRequest) -> Result<ApiResponse, Problem> {
     Ok(ApiResponse::text("text/plain; version=0.0.4; charset=utf-8", text))
 }
 
+/// The OpenAPI document, and the page that shows it.
+fn documented(app: &App) -> &(String, String) {
+    app.documented.get_or_init(|| {
+        let document = openapi::document(&app.options());
+        (document.to_string(), docs::page(&document))
+    })
+}
+
 pub(crate) async fn openapi(request: ApiRequest) -> Result<ApiResponse, Problem> {
-    Ok(ApiResponse::text("application/json", request.app.documented().0.as_str()))
+    Ok(ApiResponse::text("application/json", documented(&request.app).0.as_str()))
 }
 
 pub(crate) async fn docs(request: ApiRequest) -> Result<ApiResponse, Problem> {
     if !request.app.options().settings.docs {
         return Err(Problem::new(Kind::NotFound, "The API reference is disabled."));
     }
-    let page = request.app.documented().1.as_str();
+    let page = documented(&request.app).1.as_str();
     Ok(ApiResponse::text("text/html; charset=utf-8", page).header("content-security-policy", docs::POLICY))
 }
 

@@ -1,7 +1,8 @@
 //! Reports of the remote sides of runs.
 
 use everbell::client::{RemoteAnswer, RemoteReport, Reporter};
-use everbell::core::remote::{Progress, Refusal};
+use everbell::core::handover::Progress;
+use everbell::core::remote::Refusal;
 use everbell::core::settle::Then;
 use everbell::core::{Failure, FailureCode, Json, MAX_OUTPUT_BYTES};
 use everbell_wire as wire;

@@ -5,8 +5,9 @@ use everbell_wire as wire;
 use uuid::Uuid;
 
 use crate::access::{Actor, Role, expect_role};
+use crate::excerpt::excerpt;
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, excerpt};
+use crate::request::{ApiRequest, ApiResponse};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 pub(crate) const LIST: &[Field] = &[

@@ -14,8 +14,9 @@ use crate::App;
 use crate::access::Role;
 use crate::counted::Window;
 use crate::defined::ConfiguredTarget;
+use crate::excerpt::excerpt;
 use crate::problem::{Kind, Problem};
-use crate::request::{ApiRequest, ApiResponse, excerpt};
+use crate::request::{ApiRequest, ApiResponse};
 
 pub(crate) const TRY: &[Field] = &[optional("payload", Value::Json, "The input of the target. Default: {}.")];
 

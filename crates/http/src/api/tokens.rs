@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::access::{Role, new_token, token_hash};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
-use everbell_wire::form::job::time;
+use everbell_wire::body::job::time;
 use everbell_wire::form::{Field, Kind as Value, optional, required};
 
 pub(crate) const CREATE: &[Field] = &[

@@ -1,7 +1,7 @@
 //! Explanations of times.
 
 use everbell::Explanation;
-use everbell_core::chain::After;
+use everbell_core::after::After;
 use everbell_core::store::SlotOutcome;
 use everbell_core::{Gap, JobId, OrgId, Run, SkipReason, Trigger, Zone};
 use everbell_wire as wire;
