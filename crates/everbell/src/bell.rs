@@ -1,25 +1,21 @@
 //! [`Everbell`]: everything together, ready to run.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Weak};
 
+use everbell_core::SEEN_EVERY;
 use everbell_core::store::{Instance, Store, StoreResult};
-use everbell_core::{SEEN_EVERY, Target};
 use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tracing::warn;
 
-use crate::build_error::BuildError;
-use crate::builder::Builder;
 use crate::client::{Calendars, Context, Freezes, Jobs, MAX_NAMED_JOBS, Orgs, Reports, Runs, TargetReport};
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineFailed, EngineOptions, Starting};
-use crate::events::{EventStream, Events};
+use crate::engine::{Engine, EngineFailed, EngineOptions};
+use crate::events::EventStream;
 use crate::inbox::{self, Inbox, Left};
-use crate::run_token::RunTokens;
+use crate::parts::Parts;
 use crate::sync::{SyncPlan, Syncer};
 use crate::targets::{Serving, Targets};
 
@@ -29,7 +25,9 @@ use crate::targets::{Serving, Targets};
 /// with the same database.
 #[derive(Clone, Debug)]
 pub struct Everbell {
-    parts: Arc<Parts>,
+    pub(crate) parts: Arc<Parts>,
+    /// Syncs the declared jobs, one sync at a time.
+    pub(crate) syncer: Arc<Mutex<Syncer>>,
     synced: Arc<SyncPlan>,
 }
 
@@ -37,44 +35,26 @@ pub struct Everbell {
 #[derive(Clone, Debug)]
 pub(crate) struct WeakBell {
     parts: Weak<Parts>,
+    syncer: Arc<Mutex<Syncer>>,
     synced: Arc<SyncPlan>,
 }
 
 impl WeakBell {
     /// Returns the bell, unless its program dropped it.
     pub(crate) fn upgrade(&self) -> Option<Everbell> {
-        Some(Everbell { parts: self.parts.upgrade()?, synced: Arc::clone(&self.synced) })
+        let (syncer, synced) = (Arc::clone(&self.syncer), Arc::clone(&self.synced));
+        Some(Everbell { parts: self.parts.upgrade()?, syncer, synced })
     }
-}
-
-/// The parts that an instance is made of.
-pub(crate) struct Parts {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) targets: Serving,
-    /// Targets that other programs serve.
-    pub(crate) known: BTreeSet<Target>,
-    pub(crate) options: EngineOptions,
-    pub(crate) events: Events,
-    pub(crate) run_tokens: RunTokens,
-    /// The instances of this program that have begun and are not listed yet.
-    pub(crate) starting: Starting,
-    /// Syncs the declared jobs, one sync at a time.
-    pub(crate) syncer: Mutex<Syncer>,
 }
 
 impl Everbell {
-    /// Starts a builder.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
-    pub(crate) fn new(parts: Arc<Parts>, synced: SyncPlan) -> Everbell {
-        Everbell { parts, synced: Arc::new(synced) }
+    pub(crate) fn new(parts: Arc<Parts>, syncer: Syncer, synced: SyncPlan) -> Everbell {
+        Everbell { parts, syncer: Arc::new(Mutex::new(syncer)), synced: Arc::new(synced) }
     }
 
     pub(crate) fn downgrade(&self) -> WeakBell {
-        WeakBell { parts: Arc::downgrade(&self.parts), synced: Arc::clone(&self.synced) }
+        let (syncer, synced) = (Arc::clone(&self.syncer), Arc::clone(&self.synced));
+        WeakBell { parts: Arc::downgrade(&self.parts), syncer, synced }
     }
 
     /// Fires schedules and runs handlers until `shutdown` resolves. Then it takes no more work, lets handlers finish
@@ -94,7 +74,7 @@ impl Everbell {
                 biased;
                 ended = engine => ended,
                 never = Box::pin(inbox::serve(&self.parts)) => match never {},
-                never = Box::pin(self.parts.keep_declared()) => match never {},
+                never = Box::pin(self.keep_declared()) => match never {},
             }
         }
     }
@@ -109,7 +89,7 @@ impl Everbell {
         let engine = Engine::new(Arc::clone(store), Arc::clone(clock), none, options, events.clone());
         tokio::select! {
             () = Box::pin(engine.announce_until(shutdown)) => {}
-            never = Box::pin(self.parts.keep_declared()) => match never {},
+            never = Box::pin(self.keep_declared()) => match never {},
         }
     }
 
@@ -190,50 +170,6 @@ impl Everbell {
         EventStream::new(self.parts.events.listen())
     }
 
-    /// Checks a builder as [`Everbell::reload`] does, and returns what that would do with the declared jobs.
-    pub async fn plan_reload(&self, builder: Builder) -> Result<SyncPlan, BuildError> {
-        let (_, _, next) = builder.checked_reload(&self.parts)?;
-        next.expect_no_conflict(&self.parts).await
-    }
-
-    /// Replaces the targets that this program serves and the jobs that it declares by those of another builder, without
-    /// disturbing runs in flight. The builder needs no database; of its options only the roles count, and its observers,
-    /// clock and tracing are not used.
-    ///
-    /// Everything is checked first, and nothing changes if something is wrong. New targets are served before jobs are
-    /// synced, and the others are dropped afterwards: a run that was claimed by then still ends with its old handler, later
-    /// ones are left to other instances. If the database fails half-way, the jobs that were written
-    /// by then keep their new definition, and old and new targets are served; repeating the reload completes it.
-    pub async fn reload(&self, builder: Builder) -> Result<SyncPlan, BuildError> {
-        let mut syncer = self.parts.syncer.lock().await;
-        let (mut targets, states, next) = builder.checked_reload(&self.parts)?;
-        next.expect_no_conflict(&self.parts).await?;
-        let before = self.parts.targets.now();
-        targets.tracing = before.tracing.clone();
-        states.set_bell(self.downgrade());
-        self.parts.targets.add(&targets);
-        match next.apply(&self.parts).await {
-            Ok(done) => {
-                self.parts.targets.replace(targets);
-                *syncer = next;
-                Ok(done)
-            }
-            // Jobs that were written name the new targets, the others the old ones: both are served.
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Replaces only the targets that this program serves by those of another builder, as [`Everbell::reload`] does: runs in
-    /// flight keep their handler. The builder is checked as a whole, and the jobs that it declares are left as they are.
-    pub async fn reload_targets(&self, builder: Builder) -> Result<(), BuildError> {
-        let _one_at_a_time = self.parts.syncer.lock().await;
-        let (mut targets, states, _) = builder.checked_reload(&self.parts)?;
-        targets.tracing = self.parts.targets.now().tracing.clone();
-        states.set_bell(self.downgrade());
-        self.parts.targets.replace(targets);
-        Ok(())
-    }
-
     /// Connects to the database with the credentials of another address of it from now on: a rotated password, another role
     /// or certificate. Nothing changes unless they work; connections with the old ones are closed when their transaction ends.
     ///
@@ -268,29 +204,18 @@ impl Everbell {
     pub fn is_traced(&self) -> bool {
         self.parts.targets.now().tracing.current().is_some()
     }
-}
 
-impl Parts {
     /// Says regularly that this release of the program is running, and repeats a sync that had to wait for another one.
-    async fn keep_declared(self: &Arc<Self>) -> Infallible {
+    async fn keep_declared(&self) -> Infallible {
         loop {
             let syncer = self.syncer.lock().await;
             if syncer.can_change()
-                && let Err(error) = syncer.keep_up(self).await
+                && let Err(error) = syncer.keep_up(&self.parts).await
             {
                 warn!(%error, "could not sync the declared jobs again; retrying");
             }
             drop(syncer);
-            self.clock.sleep(SEEN_EVERY).await;
+            self.parts.clock.sleep(SEEN_EVERY).await;
         }
-    }
-}
-
-impl fmt::Debug for Parts {
-    /// Leaves out the store, which may hold a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let served = self.targets.now();
-        let targets: Vec<&str> = served.names().map(Target::as_str).collect();
-        f.debug_struct("Parts").field("targets", &targets).field("options", &self.options).finish_non_exhaustive()
     }
 }

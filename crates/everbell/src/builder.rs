@@ -1,6 +1,9 @@
 //! [`Builder`]: what there shall be, checked as a whole before anything begins.
 
 mod checks;
+#[cfg(feature = "tower")]
+mod layers;
+mod reload;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,10 +15,10 @@ use everbell_core::{Json, Source, Target};
 #[cfg(feature = "postgres")]
 use everbell_store::postgres::{PgPool, PostgresStore};
 
-use tokio::sync::Mutex;
+use tokio::sync::RwLock;
 
 use crate::app_name;
-use crate::bell::{Everbell, Parts};
+use crate::bell::Everbell;
 use crate::build_error::BuildError;
 use crate::clock::{Clock, DatabaseClock};
 use crate::engine::{EngineOptions, Starting};
@@ -23,12 +26,13 @@ use crate::events::{Event, Events, Observer};
 use crate::extract::States;
 use crate::handler::{Handler, HandlerFn};
 use crate::layer::Layers;
+use crate::parts::Parts;
 use crate::run_token::RunTokens;
 use crate::schedule::Schedule;
 use crate::sync::{Removed, SyncPlan, Syncer};
+use crate::target_label::TargetLabel;
 use crate::targets::{Action, PayloadCheck, Serving, TargetOptions, Targets};
 use crate::trace::{Tracing, TracingHook};
-use crate::typed::TargetLabel;
 
 /// Describes an [`Everbell`]. Nothing happens before [`Builder::build`].
 #[must_use = "nothing happens until it is built"]
@@ -46,7 +50,7 @@ pub struct Builder {
     adopt: bool,
     options: EngineOptions,
     observers: Vec<Observer>,
-    pub(crate) layers: Layers,
+    layers: Layers,
     tracing: TracingHook,
     problems: Vec<String>,
 }
@@ -267,20 +271,20 @@ impl Builder {
     ///
     /// Reports all problems at once, before anything is opened.
     pub async fn build(self) -> Result<Everbell, BuildError> {
-        let (parts, states) = self.open().await?;
-        let done = parts.syncer.lock().await.apply(&parts).await?;
-        let bell = Everbell::new(parts, done);
+        let (parts, states, syncer) = self.open().await?;
+        let done = syncer.apply(&parts).await?;
+        let bell = Everbell::new(parts, syncer, done);
         states.set_bell(bell.downgrade());
         Ok(bell)
     }
 
     /// Returns what [`Builder::build`] would do with the declared jobs, without doing it. Migrates the schema.
     pub async fn plan(self) -> Result<SyncPlan, BuildError> {
-        let (parts, _) = self.open().await?;
-        Ok(parts.syncer.lock().await.plan(&parts).await?)
+        let (parts, _, syncer) = self.open().await?;
+        Ok(syncer.plan(&parts).await?)
     }
 
-    async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>), BuildError> {
+    async fn open(mut self) -> Result<(Arc<Parts>, Arc<States>, Syncer), BuildError> {
         let Checked { keeping, targets, known, states, syncer } = self.check()?;
         let store = match keeping {
             Keeping::In(store) => store,
@@ -290,25 +294,25 @@ impl Builder {
         };
         let clock = if let Some(clock) = self.clock { clock } else { Arc::new(DatabaseClock::start(&*store).await?) };
         let (options, events) = (self.options, Events::new(self.observers));
-        let (targets, syncer) = (Serving::new(targets), Mutex::new(syncer));
         Ok((
             Arc::new(Parts {
                 store,
                 clock,
-                targets,
+                targets: Serving::new(targets),
                 known,
                 options,
                 events,
                 run_tokens: RunTokens::default(),
                 starting: Starting::default(),
-                syncer,
+                declared_calendars: RwLock::new(syncer.declared_calendars()),
             }),
             states,
+            syncer,
         ))
     }
 
     /// Returns the parts that replace those of a running program.
-    pub(crate) fn checked_reload(mut self, parts: &Parts) -> Result<(Targets, Arc<States>, Syncer), BuildError> {
+    fn checked_reload(mut self, parts: &Parts) -> Result<(Targets, Arc<States>, Syncer), BuildError> {
         self.keeping = Some(Keeping::In(Arc::clone(&parts.store)));
         let Checked { mut targets, states, syncer, .. } = self.check()?;
         targets.roles = Some(self.options.roles);

@@ -15,8 +15,8 @@ use everbell_core::{Invalid, MAX_PRIORITY, TraceContext, storable_text};
 use jiff::Timestamp;
 use tracing::{debug, warn};
 
-use crate::bell::Parts;
 use crate::client::{Context, Enqueue, Jobs};
+use crate::parts::Parts;
 use crate::schedule::Schedule;
 
 /// How many requests whose keys are locked a look waits for, before it reads again without them.

@@ -6,6 +6,8 @@ use crate::targets::Action;
 mod tower;
 
 #[cfg(feature = "tower")]
+pub(crate) use tower::erase;
+#[cfg(feature = "tower")]
 pub use tower::{HandlerError, HandlerService, RunResult};
 
 /// Makes an action of another one.
@@ -17,7 +19,7 @@ pub(crate) struct Layers(Vec<Layer>);
 
 impl Layers {
     #[cfg(feature = "tower")]
-    fn add(&mut self, layer: Layer) {
+    pub(crate) fn add(&mut self, layer: Layer) {
         self.0.push(layer);
     }
 

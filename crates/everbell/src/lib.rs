@@ -106,6 +106,7 @@ mod inbox;
 mod layer;
 mod lease;
 mod parent_job;
+mod parts;
 mod remote_side;
 mod run;
 mod run_token;
@@ -115,6 +116,7 @@ mod shutdown_signal;
 pub mod signatures;
 mod storable;
 mod sync;
+mod target_label;
 mod targets;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -145,9 +147,10 @@ pub use running::Running;
 pub use schedule::Schedule;
 pub use shutdown_signal::shutdown_signal;
 pub use sync::{CalendarAction, CalendarStep, Removed, SyncAction, SyncPlan, SyncStep};
+pub use target_label::{TakesPayload, TargetLabel, WithoutPayload};
 pub use targets::{Action, PayloadCheck, TargetOptions};
 pub use trace::Tracing;
-pub use typed::{TakesPayload, TargetLabel, TypedTarget, WithoutPayload};
+pub use typed::TypedTarget;
 
 #[cfg(feature = "postgres")]
 pub use everbell_store::postgres::PostgresStore;
@@ -158,7 +161,7 @@ pub use everbell_store::{ConnectOptions, connect, connect_with, deadline, with_d
 #[cfg(feature = "upkeep")]
 pub use everbell_store::{copy, upkeep};
 
-pub use everbell_core::chain::ChainOn;
+pub use everbell_core::after::ChainOn;
 pub use everbell_core::change::Edit;
 pub use everbell_core::cron::{DstFold, DstGap};
 pub use everbell_core::freeze::Freeze;

@@ -1,7 +1,7 @@
 //! [`ParentJob`]: the job whose runs start another one.
 
 use everbell_core::Timing;
-use everbell_core::chain::ChainOn;
+use everbell_core::after::ChainOn;
 
 /// The job whose runs start another one, and which of its runs do: see [`Schedule::after`](crate::Schedule::after). A key
 /// alone means each of its successful runs.

@@ -305,6 +305,21 @@ impl Run {
         })
     }
 
+    /// Returns the run token, which lets a remote side report about this attempt over the HTTP API, and no other run or
+    /// attempt; `None` unless the target has [`TargetOptions::remote_lease`](crate::TargetOptions::remote_lease). It is a
+    /// secret.
+    pub fn token(&self) -> Option<&str> {
+        self.0.remote_side.token()
+    }
+
+    /// Hands the run over to its remote side when the handler returns, whatever it returns: the run goes on, and belongs to no
+    /// instance. Its remote side, which was given [`Run::token`], sends heartbeats and ends it.
+    ///
+    /// Does nothing and returns `false` if there is no token.
+    pub fn hand_over(&self) -> bool {
+        self.0.remote_side.hand_over()
+    }
+
     pub(crate) fn remote_side(&self) -> &RemoteSide {
         &self.0.remote_side
     }

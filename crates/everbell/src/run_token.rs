@@ -11,7 +11,7 @@ use std::fmt;
 use std::time::Duration;
 
 use everbell_core::RunId;
-use everbell_core::remote::Handover;
+use everbell_core::handover::Handover;
 use everbell_core::store::{Store, StoreResult};
 use hmac::{Hmac, KeyInit, Mac};
 use jiff::Timestamp;

@@ -4,14 +4,16 @@
 //! closed; do not build them field by field. [`Store`] and what only it takes or returns is not
 //! covered: it is the contract with the databases, which changes with them.
 
+pub use everbell_core::after::After;
 pub use everbell_core::backfill::{Backfill, BackfillOrder, BackfillProgress, BackfillSettings, BackfillStatus, Rate};
 pub use everbell_core::calendar::{CalendarName, Exclusion};
-pub use everbell_core::chain::{After, ChainLink};
+pub use everbell_core::chain::ChainLink;
 pub use everbell_core::change::NewJob;
 pub use everbell_core::cron::Dst;
+pub use everbell_core::handover::{Handover, Progress};
 pub use everbell_core::org::{OrgSettings, OrgUpdate, Override, TimezoneChange, WhatIf};
 pub use everbell_core::outage::{Absence, Outage};
-pub use everbell_core::remote::{Handover, Progress, Refusal};
+pub use everbell_core::remote::Refusal;
 pub use everbell_core::repair::Repair;
 pub use everbell_core::settle::Then;
 pub use everbell_core::store::{

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::remote::{MAX_LEASE, MIN_LEASE};
+use everbell_core::handover::{MAX_LEASE, MIN_LEASE};
 use everbell_core::settle::Outcome;
 use everbell_core::{Invalid, Json, Target};
 use tokio::sync::watch;

@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use super::{Context, Facts, MAX_ATTEMPTS, audit_entry, before_and_after};
-use crate::bell::Parts;
 use crate::engine::random;
+use crate::parts::Parts;
 
 /// How far ahead the effect of an edit is shown.
 const PREVIEW_DAYS: i64 = 90;
@@ -187,7 +187,7 @@ impl Calendars {
 
     /// Whether this program declares the calendar, so that it can only be changed there.
     pub async fn is_declared(&self, name: &CalendarName) -> bool {
-        self.context.parts.syncer.lock().await.declares_calendar(name)
+        self.context.parts.declared_calendars.read().await.names.contains(name)
     }
 
     /// A calendar that the program declares is changed there: the next sync would undo another edit.
@@ -195,11 +195,11 @@ impl Calendars {
         if source != Source::Api {
             return Ok(());
         }
-        let syncer = self.context.parts.syncer.lock().await;
-        if !syncer.declares_calendar(before.calendar.name()) {
+        let declared = self.context.parts.declared_calendars.read().await;
+        if !declared.names.contains(before.calendar.name()) {
             return Ok(());
         }
-        let reason = match syncer.source {
+        let reason = match declared.source {
             Source::Config => "the configuration file declares this calendar: change its `[[calendar]]` block instead",
             Source::Code | Source::Api => "the program declares this calendar: change it there",
         };

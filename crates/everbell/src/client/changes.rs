@@ -19,8 +19,8 @@ use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
 use super::trail::before_and_after;
 use super::{Context, MAX_ATTEMPTS, current_calendars};
-use crate::bell::Parts;
 use crate::clock::BoxFuture;
+use crate::parts::Parts;
 
 /// A change that is made when it is awaited.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The next fires of a job, and explanations of a given time.
 
+use everbell_core::after::After;
 use everbell_core::calendar::Exclusion;
-use everbell_core::chain::After;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{self, Eligibility, OffReason};
 use everbell_core::store::{JobRef, JobRow, PageRequest, RunFilter, SlotOutcome, StoreError, StoreResult};

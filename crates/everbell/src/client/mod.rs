@@ -72,7 +72,7 @@ pub use served::{ServedTarget, TargetReport, TargetStatus, UnservedTarget};
 pub(crate) use trail::{Facts, audit_entry, before_and_after, facts};
 pub use what_if::JobWhatIf;
 
-use crate::bell::Parts;
+use crate::parts::Parts;
 use crate::trace::CreatorTrace;
 
 /// The number of attempts while other writers are faster.

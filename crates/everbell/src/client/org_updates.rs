@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::names::IntoJobRef;
 use super::orgs::Orgs;
 use super::{Context, Facts};
-use crate::bell::Parts;
 use crate::engine::{Keys, MAX_ORGS_PER_STEP, into_events};
+use crate::parts::Parts;
 
 /// The most steps that are carried out at once. The engine does the rest.
 const MAX_STEPS_AT_ONCE: usize = 4;

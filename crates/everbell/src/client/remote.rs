@@ -1,6 +1,7 @@
 //! Reports of the remote side of a run: signs of life, progress, output, and its end.
 
-use everbell_core::remote::{self, Handover, Progress, Refusal, Remote};
+use everbell_core::handover::{Handover, Progress, Remote};
+use everbell_core::remote::{self, Refusal};
 use everbell_core::settle::{Outcome, Settling, Then, settle};
 use everbell_core::store::{AddedOutput, JobRef, RemoteUpdate, StoreError, StoreResult};
 use everbell_core::{Failure, Json, Run as RunRecord, RunId};

@@ -9,8 +9,8 @@ use everbell_core::{InstanceId, Invalid, JobKey, JobStatus, Target, nearest};
 use jiff::Timestamp;
 
 use super::in_transaction::Reader;
-use crate::bell::Parts;
 use crate::clock::earlier;
+use crate::parts::Parts;
 
 /// How often, and after which pause, a target that was added a moment ago is looked for among the live instances.
 const ANNOUNCEMENT_LOOKS: u32 = 10;

@@ -152,7 +152,7 @@ async fn supervise(
             inflight.called((run.id(), run.attempt()));
             let outcome = action(run.clone()).await;
             match offer {
-                Some(offer) if run.is_handed_over() => offer.hand_over(&run).await,
+                Some(offer) if run.remote_side().is_handed_over() => offer.hand_over(&run).await,
                 _ => Handled::Ended(outcome),
             }
         };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::remote::Handover;
+use everbell_core::handover::Handover;
 use everbell_core::settle::{Next, Outcome, Then, Transition, cancel_retry};
 use everbell_core::store::{Recorded, Store, StoreResult};
 use everbell_core::{Failure, FailureCode, OutputSoFar, Run as RunRecord, RunStatus};
@@ -51,7 +51,7 @@ pub(super) async fn offer(
     let token = shared.remote.tokens.issue(&*shared.store, &handover).await.map_err(|error| {
         Failure::new(FailureCode::HANDLER_ERROR, &format!("cannot create the token of the run: {error}"))
     })?;
-    run.offer(token);
+    run.remote_side().offer(token);
     let (store, clock) = (Arc::clone(&shared.store), Arc::clone(&shared.clock));
     Ok(Some(Offer { store, clock, events: shared.events.clone(), handover }))
 }

@@ -17,10 +17,10 @@ use tracing::{info, warn};
 use super::diff::{edit, first};
 use super::plan::owned_by;
 use super::{Declared, Removed, Rules, SyncAction, SyncPlan, SyncStep, diff};
-use crate::bell::Parts;
 use crate::build_error::BuildError;
 use crate::client::{MAX_ATTEMPTS, audit_entry, before_and_after, current_calendars, facts, is_in_doubt, refusal};
 use crate::engine::random;
+use crate::parts::Parts;
 use crate::schedule::Schedule;
 
 const PAGE_JOBS: u32 = 1_000;

@@ -18,9 +18,9 @@ use jiff::Timestamp;
 use tracing::warn;
 
 use super::{Declared, Syncer};
-use crate::bell::Parts;
 use crate::build_error::BuildError;
 use crate::client::{Calendars, Context};
+use crate::parts::{DeclaredCalendars, Parts};
 
 /// The action of a sync for one calendar.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,8 +88,14 @@ impl Syncer {
         self
     }
 
+    /// The calendars that the program declares.
+    pub(crate) fn declared_calendars(&self) -> DeclaredCalendars {
+        let names = self.calendars.iter().map(|declared| declared.name.clone()).collect();
+        DeclaredCalendars { source: self.source, names }
+    }
+
     /// Whether the program declares this calendar.
-    pub(crate) fn declares_calendar(&self, name: &CalendarName) -> bool {
+    fn declares_calendar(&self, name: &CalendarName) -> bool {
         self.calendars.iter().any(|declared| declared.name == *name)
     }
 
