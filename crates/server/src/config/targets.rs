@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use everbell::core::remote::{MAX_LEASE, MIN_LEASE};
+use everbell::core::handover::{MAX_LEASE, MIN_LEASE};
 use everbell::{Target, TargetOptions};
 use everbell_wire::FaultCode;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 //!
 //! The modules are the first level of a crate's `src`, and an arrow is a path from one of them to another: `crate::name`,
 //! `super::name` as far as the root, or a name that the root re-exports. Code of tests is free. The root itself is above
-//! all modules. Cycles that exist are listed with their number of arrows, and the list may only shrink.
+//! all modules. A cycle that has to stay is listed with its number of arrows and the reason, and the list may only shrink.
 
 use std::collections::{BTreeMap, BTreeSet};
 
