@@ -26,35 +26,39 @@ use crate::targets::{Serving, Targets};
 #[derive(Clone, Debug)]
 pub struct Everbell {
     pub(crate) parts: Arc<Parts>,
-    /// Syncs the declared jobs, one sync at a time.
-    pub(crate) syncer: Arc<Mutex<Syncer>>,
-    synced: Arc<SyncPlan>,
+    pub(crate) declared: Arc<Declared>,
+}
+
+/// The jobs that the program declares.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    /// Syncs them, one sync at a time.
+    pub(crate) syncer: Mutex<Syncer>,
+    /// What the first sync did.
+    synced: SyncPlan,
 }
 
 /// An [`Everbell`] that does not keep itself alive.
 #[derive(Clone, Debug)]
 pub(crate) struct WeakBell {
     parts: Weak<Parts>,
-    syncer: Arc<Mutex<Syncer>>,
-    synced: Arc<SyncPlan>,
+    declared: Arc<Declared>,
 }
 
 impl WeakBell {
     /// Returns the bell, unless its program dropped it.
     pub(crate) fn upgrade(&self) -> Option<Everbell> {
-        let (syncer, synced) = (Arc::clone(&self.syncer), Arc::clone(&self.synced));
-        Some(Everbell { parts: self.parts.upgrade()?, syncer, synced })
+        Some(Everbell { parts: self.parts.upgrade()?, declared: Arc::clone(&self.declared) })
     }
 }
 
 impl Everbell {
-    pub(crate) fn new(parts: Arc<Parts>, syncer: Syncer, synced: SyncPlan) -> Everbell {
-        Everbell { parts, syncer: Arc::new(Mutex::new(syncer)), synced: Arc::new(synced) }
+    pub(crate) fn new(parts: Arc<Parts>, syncer: Syncer, done: SyncPlan) -> Everbell {
+        Everbell { parts, declared: Arc::new(Declared { syncer: Mutex::new(syncer), synced: done }) }
     }
 
     pub(crate) fn downgrade(&self) -> WeakBell {
-        let (syncer, synced) = (Arc::clone(&self.syncer), Arc::clone(&self.synced));
-        WeakBell { parts: Arc::downgrade(&self.parts), syncer, synced }
+        WeakBell { parts: Arc::downgrade(&self.parts), declared: Arc::clone(&self.declared) }
     }
 
     /// Fires schedules and runs handlers until `shutdown` resolves. Then it takes no more work, lets handlers finish
@@ -181,7 +185,7 @@ impl Everbell {
 
     /// Returns what the builder did with the schedules of the program.
     pub fn synced(&self) -> &SyncPlan {
-        &self.synced
+        &self.declared.synced
     }
 
     /// Returns the store.
@@ -208,7 +212,7 @@ impl Everbell {
     /// Says regularly that this release of the program is running, and repeats a sync that had to wait for another one.
     async fn keep_declared(&self) -> Infallible {
         loop {
-            let syncer = self.syncer.lock().await;
+            let syncer = self.declared.syncer.lock().await;
             if syncer.can_change()
                 && let Err(error) = syncer.keep_up(&self.parts).await
             {

@@ -26,7 +26,7 @@ impl Everbell {
     /// ones are left to other instances. If the database fails half-way, the jobs that were written
     /// by then keep their new definition, and old and new targets are served; repeating the reload completes it.
     pub async fn reload(&self, builder: Builder) -> Result<SyncPlan, BuildError> {
-        let mut syncer = self.syncer.lock().await;
+        let mut syncer = self.declared.syncer.lock().await;
         let (mut targets, states, next) = builder.checked_reload(&self.parts)?;
         next.expect_no_conflict(&self.parts).await?;
         let before = self.parts.targets.now();
@@ -48,7 +48,7 @@ impl Everbell {
     /// Replaces only the targets that this program serves by those of another builder, as [`Everbell::reload`] does: runs in
     /// flight keep their handler. The builder is checked as a whole, and the jobs that it declares are left as they are.
     pub async fn reload_targets(&self, builder: Builder) -> Result<(), BuildError> {
-        let _one_at_a_time = self.syncer.lock().await;
+        let _one_at_a_time = self.declared.syncer.lock().await;
         let (mut targets, states, _) = builder.checked_reload(&self.parts)?;
         targets.tracing = self.parts.targets.now().tracing.clone();
         states.set_bell(self.downgrade());

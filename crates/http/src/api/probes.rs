@@ -3,11 +3,11 @@
 use axum::http::{StatusCode, header};
 use everbell_wire::problem::ProblemKind;
 
-use crate::{App, docs, openapi};
 use crate::is_local;
 use crate::pipeline::authenticate;
 use crate::problem::{CATALOG, Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
+use crate::{App, docs, openapi};
 use everbell_wire::form::{Field, Kind as Value, optional};
 
 pub(crate) const READY: &[Field] = &[optional(

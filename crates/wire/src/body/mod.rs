@@ -1,5 +1,5 @@
-//! What jobs, calendars and targets look like in request bodies and as blocks of a configuration file: the tables of their
-//! members, and how they are read and written.
+//! The forms of jobs, calendars and targets, which request bodies and blocks of a configuration file share: their members, and
+//! how they are read and written.
 
 pub mod calendar;
 pub mod definition;
