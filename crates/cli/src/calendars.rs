@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::confirm::confirmed;
 use super::error::RefusalContext;
-use super::online::{Format, ZoneArgs};
+use super::online::ZoneArgs;
 use super::output::{Cell, Column, Mark, Output, Table, aligned, counted, printable};
 use super::times::stamp;
 use super::{CliError, Exit, OnlineArgs, Session};
@@ -283,13 +283,8 @@ fn delete(args: &DeleteArgs, now: Timestamp, output: &mut Output) -> Result<Exit
     let answer = session.client.send(session.client.calendars().delete(&args.name));
     let answer = answer.with_action(|| format!("delete calendar `{}`", args.name));
     answer.or_hint(404, || "list them: everbell calendars".to_owned())?;
-    // The response has no document to print.
-    match session.format {
-        Some(Format::Name) => session.out.line(&printable(&args.name))?,
-        Some(Format::Json | Format::Jsonl) => {}
-        Some(Format::Table | Format::Plain) | None => {
-            session.done(Mark::Ended, &format!("Deleted calendar {}", printable(&args.name)))?;
-        }
+    if session.is_for_people(&args.name)? {
+        session.done(Mark::Ended, &format!("Deleted calendar {}", printable(&args.name)))?;
     }
     Ok(Exit::Success)
 }

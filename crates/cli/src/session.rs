@@ -48,6 +48,17 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
+    /// Prints the name with `-o name` after a request whose response has no document, and returns whether people read the
+    /// output.
+    pub(crate) fn is_for_people(&mut self, name: &str) -> Result<bool, CliError> {
+        match self.format {
+            Some(Format::Name) => self.out.line(&printable(name))?,
+            Some(Format::Json | Format::Jsonl) => {}
+            Some(Format::Table | Format::Plain) | None => return Ok(true),
+        }
+        Ok(false)
+    }
+
     /// Prints a list if a program reads the output, and returns whether it did. `name` is printed with `-o name`.
     pub(crate) fn print_list<T>(&mut self, list: &List<T>, name: impl Fn(&T) -> &str) -> Result<bool, CliError> {
         match self.format {

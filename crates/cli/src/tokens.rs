@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::confirm::confirmed;
 use super::connection::admin_token_file;
 use super::error::{RefusalContext, warn};
-use super::online::{DisplayZone, Format, ZoneArgs};
+use super::online::{DisplayZone, ZoneArgs};
 use super::output::{Cell, Column, Mark, Output, Table, printable};
 use super::times::{away, spoken, stamp_cell};
 use super::{CliError, Exit, OnlineArgs, Session};
@@ -213,13 +213,8 @@ fn revoke(args: &RevokeArgs, now: Timestamp, output: &mut Output) -> Result<Exit
         .send(session.client.tokens().revoke(&args.name, is_last))
         .with_action(|| format!("revoke token `{}`", args.name))
         .or_hint(404, || "list them: everbell tokens".to_owned())?;
-    // The response has no document to print.
-    match session.format {
-        Some(Format::Name) => session.out.line(&printable(&args.name))?,
-        Some(Format::Json | Format::Jsonl) => {}
-        Some(Format::Table | Format::Plain) | None => {
-            session.done(Mark::Canceled, &format!("Revoked token {}", printable(&args.name)))?;
-        }
+    if session.is_for_people(&args.name)? {
+        session.done(Mark::Canceled, &format!("Revoked token {}", printable(&args.name)))?;
     }
     Ok(Exit::Success)
 }

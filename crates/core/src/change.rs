@@ -134,6 +134,20 @@ pub struct JobChange {
     pub backfill: Option<Box<BackfillWrite>>,
 }
 
+impl JobChange {
+    /// A change of the state and the plan, and of nothing else.
+    pub(crate) fn new(state: JobState, plan: Plan) -> JobChange {
+        JobChange { state, plan, successor: None, org_task: None, pending: PendingRuns::Leave, backfill: None }
+    }
+}
+
+impl JobView {
+    /// A change that leaves the state as it is.
+    pub(crate) fn planned(&self, plan: Plan) -> JobChange {
+        JobChange::new(self.job.state.clone(), plan)
+    }
+}
+
 /// The effect of a change on the runs of a job that have not started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PendingRuns {
@@ -182,14 +196,7 @@ pub fn create(definition: Definition) -> NewJob {
 pub fn pause(view: &JobView, pause: Pause) -> Result<JobChange, Invalid> {
     let state = view.job.state.paused(pause)?;
     let pending = PendingRuns::Hold;
-    Ok(JobChange {
-        state,
-        plan: Plan::nothing(&plan::disarm(&view.timer)),
-        successor: None,
-        org_task: None,
-        pending,
-        backfill: None,
-    })
+    Ok(JobChange { pending, ..JobChange::new(state, Plan::nothing(&plan::disarm(&view.timer))) })
 }
 
 /// Stops firing, and cancels the runs that have not begun.
@@ -210,17 +217,10 @@ pub fn resume(view: &JobView, missed: Missed, by: &str, now: Timestamp) -> Resul
             return Err(Invalid::new("schedule", broken.reason.clone()));
         }
         let org_task = Some(OrgTask::Resume { at: now, missed, reason });
-        return Ok(JobChange {
-            state,
-            plan: Plan::nothing(&view.timer),
-            successor: None,
-            org_task,
-            pending,
-            backfill: None,
-        });
+        return Ok(JobChange { org_task, pending, ..JobChange::new(state, Plan::nothing(&view.timer)) });
     }
     let plan = plan::resume(view.job(), &view.timer, &view.seen(None), missed, reason, now)?;
-    Ok(JobChange { state, plan, successor: None, org_task: None, pending, backfill: None })
+    Ok(JobChange { pending, ..JobChange::new(state, plan) })
 }
 
 /// Brings a job back that would never fire again: see [`repair::needed`].
@@ -231,14 +231,7 @@ pub fn repair(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
         Some(Repair::EndError) => resume(view, Missed::Skip, by, now),
         Some(Repair::Arm) => {
             let timer = plan::arm(view.job(), &view.timer, &view.seen(None));
-            Ok(JobChange {
-                state: touched(view, by, now),
-                plan: Plan::nothing(&timer),
-                successor: None,
-                org_task: None,
-                pending: PendingRuns::Leave,
-                backfill: None,
-            })
+            Ok(JobChange::new(touched(view, by, now), Plan::nothing(&timer)))
         }
     }
 }
@@ -252,7 +245,7 @@ pub fn retire(view: &JobView, by: &str, now: Timestamp) -> Result<JobChange, Inv
         JobStatus::Paused => PendingRuns::End,
         JobStatus::Active | JobStatus::Retired => PendingRuns::Leave,
     };
-    Ok(JobChange { state, plan: last_plan(view, now), successor: None, org_task, pending, backfill: None })
+    Ok(JobChange { org_task, pending, ..JobChange::new(state, last_plan(view, now)) })
 }
 
 fn last_plan(view: &JobView, now: Timestamp) -> Plan {
@@ -329,7 +322,7 @@ pub fn new_version(
     }
     // A per-org successor takes over the timers in its own org update; any other successor does not.
     let org_task = (view.is_of_all_orgs() && successor.timer.is_some()).then_some(OrgTask::Arm);
-    Ok(JobChange { state, plan, successor: Some(successor), org_task, pending, backfill: None })
+    Ok(JobChange { successor: Some(successor), org_task, pending, ..JobChange::new(state, plan) })
 }
 
 /// Moves the next fire, and only that.
@@ -338,14 +331,7 @@ pub fn reschedule(view: &JobView, to: Timestamp, by: &str, now: Timestamp) -> Re
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let timer = plan::reschedule(view.job(), &view.timer, &view.seen(spec.as_ref()), to, now)?;
-    Ok(JobChange {
-        state: touched(view, by, now),
-        plan: Plan::nothing(&timer),
-        successor: None,
-        org_task: None,
-        pending: PendingRuns::Leave,
-        backfill: None,
-    })
+    Ok(JobChange::new(touched(view, by, now), Plan::nothing(&timer)))
 }
 
 /// Passes over the next slots.
@@ -354,14 +340,7 @@ pub fn skip_next(view: &JobView, count: u32, by: &str, now: Timestamp) -> Result
     view.expect_one_timer()?;
     let spec = view.org_spec()?;
     let plan = plan::skip_next(view.job(), &view.timer, &view.seen(spec.as_ref()), count, by, now)?;
-    Ok(JobChange {
-        state: touched(view, by, now),
-        plan,
-        successor: None,
-        org_task: None,
-        pending: PendingRuns::Leave,
-        backfill: None,
-    })
+    Ok(JobChange::new(touched(view, by, now), plan))
 }
 
 fn touched(view: &JobView, by: &str, now: Timestamp) -> JobState {

@@ -145,12 +145,9 @@ pub fn replace(view: &JobView, definition: Definition, by: &str, now: Timestamp)
         successor.timer = successor.timer.as_ref().map(plan::disarm);
     }
     Ok(JobChange {
-        state,
-        plan: passed_over(view, now),
         successor: Some(successor),
-        org_task: None,
         pending: PendingRuns::End,
-        backfill: None,
+        ..JobChange::new(state, passed_over(view, now))
     })
 }
 

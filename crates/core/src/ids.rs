@@ -13,12 +13,25 @@ pub struct Invalid {
     pub field: &'static str,
     /// The error, and the values that are allowed.
     pub reason: String,
+    /// The org that it is about, of a request that names several. The reason names it too.
+    pub org: Option<OrgId>,
 }
 
 impl Invalid {
     /// A refusal of `field`.
     pub fn new(field: &'static str, reason: impl Into<String>) -> Invalid {
-        Invalid { field, reason: reason.into() }
+        Invalid { field, reason: reason.into(), org: None }
+    }
+
+    /// The same refusal, about this one of several orgs.
+    #[must_use]
+    pub fn for_org(self, org: &OrgId) -> Invalid {
+        Invalid { reason: format!("org `{org}`: {}", self.reason), org: Some(org.clone()), ..self }
+    }
+
+    /// The refusal of an org that a request names twice.
+    pub fn repeated_org(org: &OrgId) -> Invalid {
+        Invalid { org: Some(org.clone()), ..Invalid::new("id", format!("org `{org}` is named twice")) }
     }
 
     /// The refusal of every change of a retired job.

@@ -30,6 +30,9 @@ macro_rules! words {
             /// Every choice, in the order in which they are documented.
             pub const ALL: &[$name] = &[$($name::$variant),+];
 
+            /// The words of all choices.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
             /// The word used in the API, the configuration and the database.
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::excerpt::excerpt;
 use super::problem::{Kind, Problem};
 use super::route::{Route, Shape};
+use everbell_wire::FaultCode;
 use everbell_wire::JSON_LINES;
 use everbell_wire::form::{Fault, Form, Naming, find_duplicate};
 
@@ -143,7 +144,7 @@ pub(super) fn parse(text: &str) -> Result<Value, Problem> {
         return Err(Problem::new(Kind::InvalidInput, format!("The body is nested more than {MAX_DEPTH} levels deep.")));
     }
     match find_duplicate(text) {
-        Some(pointer) => Err(Problem::body(vec![Fault::new(pointer, "duplicate", "appears more than once")])),
+        Some(pointer) => Err(Problem::body(vec![Fault::new(pointer, FaultCode::Duplicate, "appears more than once")])),
         None => Ok(value),
     }
 }

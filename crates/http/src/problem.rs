@@ -67,7 +67,7 @@ impl Problem {
 
     /// A fault of one parameter or header.
     pub fn at(location: &'static str, name: &str, detail: impl Into<String>) -> Problem {
-        let fault = Fault::new(name, "invalid", detail);
+        let fault = Fault::new(name, FaultCode::Invalid, detail);
         Problem::invalid(vec![fault], |name| (location, name))
     }
 

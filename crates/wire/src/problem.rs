@@ -1,5 +1,6 @@
 //! Errors, as RFC 9457 describes them.
 
+use everbell_core::cron::ParseError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -125,11 +126,10 @@ impl Default for FaultCode {
     }
 }
 
-/// The code of a word in the source, which OpenAPI has to know.
-impl From<&'static str> for FaultCode {
-    fn from(word: &'static str) -> FaultCode {
-        let code = FaultCode::from_word(word);
-        debug_assert!(!matches!(code, FaultCode::Other(_)), "`{word}` is no code of a fault");
+impl From<&ParseError> for FaultCode {
+    fn from(error: &ParseError) -> FaultCode {
+        let code = FaultCode::from_word(error.code());
+        debug_assert!(!matches!(code, FaultCode::Other(_)), "`{}` is no code of a fault", error.code());
         code
     }
 }

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use crate::confirm::confirmed;
 use crate::error::RefusalContext;
 use crate::jobs::parse_json;
-use crate::online::Format;
 use crate::output::{Mark, Output, printable};
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::shell;
@@ -101,13 +100,8 @@ pub(super) fn delete(args: &DeleteArgs, now: Timestamp, output: &mut Output) -> 
     let mut session = Session::new(&args.online, now, output)?;
     let answer = session.client.send(session.client.orgs().delete(&args.org, args.reason.as_deref()));
     answer.with_action(|| format!("delete org `{}`", args.org)).or_list()?;
-    // The response has no document to print.
-    match session.format {
-        Some(Format::Name) => session.out.line(&printable(&args.org))?,
-        Some(Format::Json | Format::Jsonl) => {}
-        Some(Format::Table | Format::Plain) | None => {
-            session.done(Mark::Ended, &format!("Deleted org {}", printable(&args.org)))?;
-        }
+    if session.is_for_people(&args.org)? {
+        session.done(Mark::Ended, &format!("Deleted org {}", printable(&args.org)))?;
     }
     Ok(Exit::Success)
 }

@@ -1,7 +1,7 @@
 //! `everbell runs complete` and `everbell runs fail`: how the remote side of a run ends it.
 
 use clap::Args;
-use everbell_client::{Response, RunComplete, RunFail};
+use everbell_client::{Call, RunComplete, RunFail, Runs};
 use everbell_wire as wire;
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -31,14 +31,8 @@ pub(crate) struct CompleteArgs {
     /// The result of the run, in JSON.
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
-    /// Text that is added to the output of the run.
-    #[arg(long = "add-output", value_name = "TEXT")]
-    add_output: Option<String>,
-    /// The attempt, so that no later one is ended: the current one if absent.
-    #[arg(long, value_name = "N")]
-    attempt: Option<u32>,
     #[command(flatten)]
-    online: OnlineArgs,
+    report: ReportArgs,
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +49,13 @@ pub(crate) struct FailArgs {
     /// Start no other attempt, whatever the policies of the job say.
     #[arg(long)]
     no_retry: bool,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+/// The flags that both ends of a run share.
+#[derive(Debug, Args)]
+struct ReportArgs {
     /// Text that is added to the output of the run.
     #[arg(long = "add-output", value_name = "TEXT")]
     add_output: Option<String>,
@@ -71,43 +72,35 @@ pub(super) fn complete(args: &CompleteArgs, now: Timestamp, output: &mut Output)
         message: format!("--result is not valid JSON: {error}"),
         hint: Some("quote a text twice: --result '\"done\"'".to_owned()),
     })?;
-    let mut session = Session::new(&args.online, now, output)?;
-    let id = exact_id(&session.client, &args.run)?;
-    let body = RunComplete { result, output: args.add_output.clone(), attempt: args.attempt };
-    let answer = session
-        .client
-        .send(session.client.runs().complete(&id, &body))
-        .with_action(|| format!("complete run `{}`", args.run))
-        .or_list()
-        .or_hint(409, || hint(&args.run))?;
-    report(&mut session, answer)
+    let body = RunComplete { result, output: args.report.add_output.clone(), attempt: args.report.attempt };
+    report(&args.report, (&args.run, "complete"), |runs, id| runs.complete(id, &body), now, output)
 }
 
 pub(super) fn fail(args: &FailArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
-    let mut session = Session::new(&args.online, now, output)?;
-    let id = exact_id(&session.client, &args.run)?;
     let body = RunFail {
         code: args.code.clone(),
         message: args.message.clone(),
         retryable: args.no_retry.then_some(false),
-        output: args.add_output.clone(),
-        attempt: args.attempt,
+        output: args.report.add_output.clone(),
+        attempt: args.report.attempt,
         ..RunFail::default()
     };
-    let answer = session
-        .client
-        .send(session.client.runs().fail(&id, &body))
-        .with_action(|| format!("fail run `{}`", args.run))
-        .or_list()
-        .or_hint(409, || hint(&args.run))?;
-    report(&mut session, answer)
+    report(&args.report, (&args.run, "fail"), |runs, id| runs.fail(id, &body), now, output)
 }
 
-fn hint(run: &str) -> String {
-    format!("see who executes it, or how it ended: everbell runs show {run}")
-}
-
-fn report(session: &mut Session<'_>, answer: Response<wire::RemoteRun>) -> Result<Exit, CliError> {
+/// Ends a run, and prints how it is now.
+fn report(
+    args: &ReportArgs,
+    (run, verb): (&str, &str),
+    call: impl FnOnce(Runs<'_>, &str) -> Call<wire::RemoteRun>,
+    now: Timestamp,
+    output: &mut Output,
+) -> Result<Exit, CliError> {
+    let mut session = Session::new(&args.online, now, output)?;
+    let id = exact_id(&session.client, run)?;
+    let answer = session.client.send(call(session.client.runs(), &id));
+    let answer = answer.with_action(|| format!("{verb} run `{run}`")).or_list();
+    let answer = answer.or_hint(409, || format!("see who executes it, or how it ended: everbell runs show {run}"))?;
     let answered = session.for_people(answer, |run| run.status.as_str())?;
     let Some(wire::RemoteRun { run_id, status, attempt, .. }) = answered else { return Ok(Exit::Success) };
     let mark = Mark::from_status(status.as_str());

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::confirm::confirmed;
 use crate::error::RefusalContext;
-use crate::online::Format;
 use crate::output::{Mark, Output};
 use crate::{CliError, Exit, OnlineArgs, Session};
 
@@ -269,13 +268,8 @@ pub(super) fn rm(args: &RmArgs, now: Timestamp, output: &mut Output) -> Result<E
     let answer = session.client.send(session.client.targets().delete(&args.target, args.force));
     let answer = answer.with_action(|| format!("delete target `{}`", args.target));
     answer.or_hint(404, || "list them: everbell targets".to_owned())?;
-    // The response has no document to print.
-    match session.format {
-        Some(Format::Name) => session.out.line(&printable(&args.target))?,
-        Some(Format::Json | Format::Jsonl) => {}
-        Some(Format::Table | Format::Plain) | None => {
-            session.done(Mark::Ended, &format!("Deleted target {}", printable(&args.target)))?;
-        }
+    if session.is_for_people(&args.target)? {
+        session.done(Mark::Ended, &format!("Deleted target {}", printable(&args.target)))?;
     }
     Ok(Exit::Success)
 }

@@ -9,6 +9,7 @@ use super::Change;
 use super::rule::later;
 use crate::ids::alert_id;
 use crate::json::Json;
+use crate::policy::words;
 
 /// How long an instance may take to send a message before another one tries.
 pub const DELIVERY_LEASE: Duration = Duration::from_secs(90);
@@ -75,19 +76,7 @@ pub enum DeliveryStatus {
     Dead,
 }
 
-impl DeliveryStatus {
-    /// All of them.
-    pub const ALL: &[DeliveryStatus] = &[DeliveryStatus::Pending, DeliveryStatus::Delivered, DeliveryStatus::Dead];
-
-    /// The word in the API and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DeliveryStatus::Pending => "pending",
-            DeliveryStatus::Delivered => "delivered",
-            DeliveryStatus::Dead => "dead",
-        }
-    }
-}
+words!(DeliveryStatus { Pending = "pending", Delivered = "delivered", Dead = "dead" });
 
 /// The end of an attempt to send a message.
 #[derive(Clone, Debug, PartialEq, Eq)]

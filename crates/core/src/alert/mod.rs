@@ -46,6 +46,7 @@ pub use subject::Subject;
 pub use timing::{LateStartFact, RunningFact, SkippedFact, WaitingFact};
 
 use crate::ids::{Invalid, JobKey, RunId};
+use crate::policy::words;
 
 /// The kinds of problems that a job or an instance can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,38 +71,22 @@ pub enum Kind {
     InstanceLost,
 }
 
-impl Kind {
-    /// All of them.
-    pub const ALL: &[Kind] = &[
-        Kind::Failed,
-        Kind::NoSuccess,
-        Kind::JobError,
-        Kind::AutoPaused,
-        Kind::Missed,
-        Kind::Skipped,
-        Kind::LateStart,
-        Kind::TooLong,
-        Kind::InstanceLost,
-    ];
+words!(Kind {
+    Failed = "failed",
+    NoSuccess = "no_success",
+    JobError = "job_error",
+    AutoPaused = "auto_paused",
+    Missed = "missed",
+    Skipped = "skipped",
+    LateStart = "late_start",
+    TooLong = "too_long",
+    InstanceLost = "instance_lost",
+});
 
+impl Kind {
     /// Whether it is a problem of jobs, rather than of instances.
     pub fn is_about_jobs(self) -> bool {
         self != Kind::InstanceLost
-    }
-
-    /// The word in the API, the configuration and the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Failed => "failed",
-            Kind::NoSuccess => "no_success",
-            Kind::JobError => "job_error",
-            Kind::AutoPaused => "auto_paused",
-            Kind::Missed => "missed",
-            Kind::Skipped => "skipped",
-            Kind::LateStart => "late_start",
-            Kind::TooLong => "too_long",
-            Kind::InstanceLost => "instance_lost",
-        }
     }
 
     /// The state of the job or instance in a few words, as the subject of a message.
@@ -133,20 +118,7 @@ pub enum Change {
     Test,
 }
 
-impl Change {
-    /// All of them.
-    pub const ALL: &[Change] = &[Change::Opened, Change::Reminded, Change::Recovered, Change::Test];
-
-    /// The word in the API, in messages and in the database.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Change::Opened => "opened",
-            Change::Reminded => "reminded",
-            Change::Recovered => "recovered",
-            Change::Test => "test",
-        }
-    }
-}
+words!(Change { Opened = "opened", Reminded = "reminded", Recovered = "recovered", Test = "test" });
 
 /// Something that is wrong with a job or an instance, or was.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{JobChange, JobView, PendingRuns};
+use super::{JobChange, JobView};
 use crate::backfill::{Backfill, BackfillSettings, BackfillStatus, ChunkInput, SlotRun};
 use crate::ids::{Invalid, RunId};
 use crate::job::{JobStatus, Scope};
@@ -216,12 +216,5 @@ fn changed(
     withdraws: bool,
 ) -> JobChange {
     let write = BackfillWrite { backfill, expected_revision, withdraws };
-    JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_task: None,
-        pending: PendingRuns::Leave,
-        backfill: Some(Box::new(write)),
-    }
+    JobChange { backfill: Some(Box::new(write)), ..view.planned(plan) }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Edit, JobChange, JobView, NewJob, PendingRuns, new_version, touched};
+use super::{Edit, JobChange, JobView, NewJob, new_version, touched};
 use crate::calendar::Calendar;
 use crate::declaration::Declaration;
 use crate::draft::Draft;
@@ -40,8 +40,7 @@ pub fn record_declaration(
 ) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     let (state, plan) = (touched(view, by, now), Plan::nothing(&view.timer));
-    let change =
-        JobChange { state, plan, successor: None, org_task: None, pending: PendingRuns::Leave, backfill: None };
+    let change = JobChange::new(state, plan);
     Ok(change.declared(declaration))
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::{JobChange, JobView, PendingRuns};
+use super::{JobChange, JobView};
 use crate::ids::{Invalid, RunId};
 use crate::org::OrgTask;
 use crate::plan::{self, Plan, RunNow};
@@ -21,14 +21,7 @@ pub fn run_now(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Result<J
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_now(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_task: None,
-        pending: PendingRuns::Leave,
-        backfill: None,
-    })
+    Ok(view.planned(plan))
 }
 
 /// Enqueues one of many runs, which waits for its turn. A paused job may be run by hand; a retired one not.
@@ -36,14 +29,7 @@ pub fn run_in_turn(view: &JobView, request: &RunNow<'_>, now: Timestamp) -> Resu
     view.expect_living()?;
     view.expect_one_or_all()?;
     let plan = plan::run_in_turn(view.job(), &view.timer, &view.seen(None), request, now);
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_task: None,
-        pending: PendingRuns::Leave,
-        backfill: None,
-    })
+    Ok(view.planned(plan))
 }
 
 /// Enqueues runs for past slots. A paused job may be backfilled; a retired one may not.
@@ -52,14 +38,7 @@ pub fn backfill(view: &JobView, request: &plan::Backfill<'_>) -> Result<JobChang
     view.expect_one_or_all()?;
     let spec = view.org_spec()?;
     let plan = plan::backfill(view.job(), &view.timer, &view.seen(spec.as_ref()), request)?;
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_task: None,
-        pending: PendingRuns::Leave,
-        backfill: None,
-    })
+    Ok(view.planned(plan))
 }
 
 /// Starts a task for every org, in small steps: a run by hand, a backfill, or a rebuild of the timers.
@@ -69,25 +48,11 @@ pub fn for_all_orgs(view: &JobView, task: OrgTask) -> Result<JobChange, Invalid>
         return Err(Invalid::new("orgId", "this job does not fire for orgs: its scope is `global`"));
     }
     let plan = Plan::nothing(&view.timer);
-    Ok(JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_task: Some(task),
-        pending: PendingRuns::Leave,
-        backfill: None,
-    })
+    Ok(JobChange { org_task: Some(task), ..view.planned(plan) })
 }
 
 /// Cancels these runs of a job, which may be retired by now. Pending ones end at once; those that just began are asked to stop.
 pub fn cancel_runs(view: &JobView, runs: &[RunId]) -> JobChange {
     let plan = Plan { cancel: runs.to_vec(), ..Plan::nothing(&view.timer) };
-    JobChange {
-        state: view.job.state.clone(),
-        plan,
-        successor: None,
-        org_task: None,
-        pending: PendingRuns::Leave,
-        backfill: None,
-    }
+    view.planned(plan)
 }

@@ -95,7 +95,7 @@ impl Orgs {
         let mut planned = Vec::with_capacity(writes.len());
         for write in writes {
             if !seen.insert(&write.id) {
-                return Err(Invalid::new("id", format!("org `{}` is named twice", write.id)).into());
+                return Err(Invalid::repeated_org(&write.id).into());
             }
             let there = self.find(&write.id).await?;
             planned.push(self.decide(there.as_ref(), write).map_err(|error| of_several(error, &write.id))?);
@@ -164,7 +164,7 @@ fn expect_few(writes: &[OrgWrite]) -> Result<(), Invalid> {
 /// A refusal that names the org in question, in the words of a store.
 fn of_several(error: StoreError, org: &OrgId) -> StoreError {
     match error {
-        StoreError::Invalid(refused) => Invalid::new(refused.field, format!("org `{org}`: {}", refused.reason)).into(),
+        StoreError::Invalid(refused) => refused.for_org(org).into(),
         other => other,
     }
 }

@@ -31,6 +31,7 @@ mod pauses;
 mod planner;
 mod process;
 mod pruner;
+mod reachable;
 mod reaper;
 mod reconciler;
 mod recorder;

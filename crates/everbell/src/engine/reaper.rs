@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::process::Process;
+use super::reachable::Reachable;
 use super::{Shared, Step, Wait, pauses};
 use crate::clock::earlier;
 use crate::events::Event;
@@ -32,8 +33,7 @@ const FORGET_AFTER_LEASES: u32 = 10;
 #[derive(Debug)]
 pub(crate) struct Reaper {
     shared: Arc<Shared>,
-    /// Since when the database answers without a failure in between, by the monotonic clock.
-    reachable_since: Option<Duration>,
+    reachable: Reachable,
     /// When it last read all leases, by the monotonic clock.
     looked_at: Option<Duration>,
     /// Instances whose processes are gone, and when that was noticed by the monotonic clock.
@@ -52,7 +52,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Reaper {
     pub(super) fn new(shared: &Arc<Shared>) -> Reaper {
-        Reaper { shared: Arc::clone(shared), reachable_since: None, looked_at: None, gone: BTreeMap::new() }
+        Reaper { shared: Arc::clone(shared), reachable: Reachable::default(), looked_at: None, gone: BTreeMap::new() }
     }
 
     /// Instances whose processes on this machine are gone for so long that nothing of them is at work any more.
@@ -75,8 +75,7 @@ impl Reaper {
         let Shared { options, anchoring, last_beat, .. } = &*self.shared;
         let left = |since: Duration, patience: Duration| patience.saturating_sub(reached.saturating_sub(since));
         // After a start or an outage, every live instance gets the time for a heartbeat.
-        let since = *self.reachable_since.get_or_insert(reached);
-        let since = last_beat.restored_at(reached).map_or(since, |restored| restored.max(since));
+        let since = self.reachable.since(last_beat, reached);
         let after_outage = left(since, 2 * options.lease.heartbeat);
         // After a step of the clock, leases that were renewed before it may look over while handlers are at work. Those of
         // an instance that cannot renew its leases end with what was left of them.
@@ -211,10 +210,7 @@ impl Step for Reaper {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let waited = self.reap().await;
-        if waited.is_err() {
-            self.reachable_since = None;
-        }
-        waited
+        self.reachable.after(waited)
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

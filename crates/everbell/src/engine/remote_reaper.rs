@@ -12,6 +12,7 @@ use everbell_core::store::{StoreError, StoreResult};
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use super::reachable::Reachable;
 use super::{Shared, Step, Wait, remote};
 use crate::clock::{between, later};
 
@@ -27,20 +28,18 @@ const MAX_RUNS: u32 = 100;
 #[derive(Debug)]
 pub(crate) struct RemoteReaper {
     shared: Arc<Shared>,
-    /// Since when the database answers without a failure in between, by the monotonic clock.
-    reachable_since: Option<Duration>,
+    reachable: Reachable,
 }
 
 impl RemoteReaper {
     pub(super) fn new(shared: &Arc<Shared>) -> RemoteReaper {
-        RemoteReaper { shared: Arc::clone(shared), reachable_since: None }
+        RemoteReaper { shared: Arc::clone(shared), reachable: Reachable::default() }
     }
 
     /// For how long this instance could have heard remote sides.
     fn heard_for(&mut self, reached: Duration) -> Duration {
         let Shared { anchoring, last_beat, .. } = &*self.shared;
-        let since = *self.reachable_since.get_or_insert(reached);
-        let since = last_beat.restored_at(reached).map_or(since, |restored| restored.max(since));
+        let since = self.reachable.since(last_beat, reached);
         let since = anchoring.last_step().map_or(since, |step| step.max(since));
         reached.saturating_sub(since)
     }
@@ -92,10 +91,7 @@ impl Step for RemoteReaper {
 
     async fn step(&mut self) -> StoreResult<Wait> {
         let waited = self.reap().await;
-        if waited.is_err() {
-            self.reachable_since = None;
-        }
-        waited
+        self.reachable.after(waited)
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -6,6 +6,7 @@ use everbell::{JobRow, JobStatus, OrgId, RunNow, RunRecord, StoreError};
 use everbell_core::store::{Changed, RunFilter};
 use everbell_core::{RunStatus, Zone};
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::job::ResumeAction;
 use everbell_wire::run::RunNowOutcome as Outcome;
 
@@ -87,7 +88,7 @@ pub(crate) async fn pause(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut form = request.body(PAUSE);
     let job = request.job()?;
     let Some(reason) = form.text("reason").or_else(|| form.text("pauseReason")).map(str::to_owned) else {
-        let fault = Fault::new("/reason", "required", "is required to pause a job: 3 to 500 characters");
+        let fault = Fault::new("/reason", FaultCode::Required, "is required to pause a job: 3 to 500 characters");
         return Err(Problem::body(vec![fault]));
     };
     let row = request.jobs().get(&job).await?;
@@ -147,11 +148,11 @@ async fn resumed(request: &ApiRequest, once: bool, changed: &Changed) -> Result<
 pub(crate) async fn run_now(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.body(RUN_NOW);
     if form.flag("force") && form.flag("queue") {
-        let fault = Fault::new("/queue", "invalid", "cannot be combined with `force`");
+        let fault = Fault::new("/queue", FaultCode::Invalid, "cannot be combined with `force`");
         return Err(Problem::body(vec![fault]));
     }
     if form.has("orgId") && form.has("orgs") {
-        let fault = Fault::new("/orgs", "invalid", "cannot be combined with `orgId`");
+        let fault = Fault::new("/orgs", FaultCode::Invalid, "cannot be combined with `orgId`");
         return Err(Problem::body(vec![fault]));
     }
     let job = request.job()?;
@@ -191,7 +192,7 @@ async fn ran_for_orgs(
     let mut orgs = Vec::new();
     for (n, name) in form.list("orgs").into_iter().enumerate() {
         let refused = |invalid: everbell::Invalid| {
-            Problem::body(vec![Fault::new(format!("/orgs/{n}"), "invalid", invalid.reason)])
+            Problem::body(vec![Fault::new(format!("/orgs/{n}"), FaultCode::Invalid, invalid.reason)])
         };
         orgs.push(OrgId::new(name).map_err(refused)?);
     }
@@ -216,7 +217,7 @@ async fn ran_for_orgs(
 /// The org of a body.
 pub(super) fn org_of(form: &Form<'_>) -> Result<Option<OrgId>, Problem> {
     let org = form.text("orgId").map(OrgId::new).transpose();
-    org.map_err(|invalid| Problem::body(vec![Fault::new("/orgId", "invalid", invalid.reason)]))
+    org.map_err(|invalid| Problem::body(vec![Fault::new("/orgId", FaultCode::Invalid, invalid.reason)]))
 }
 
 fn outcome_and_run(outcome: &RunNow) -> (Outcome, &RunRecord) {
@@ -263,7 +264,7 @@ pub(crate) async fn reschedule(request: ApiRequest) -> Result<ApiResponse, Probl
     let row = request.jobs().get(&job).await?;
     let org = org_of(&form)?;
     let Some(to) = zoned_time(&request, &mut form, "nextRunAt", (&row, org.as_ref())).await? else {
-        return Err(Problem::body(vec![Fault::new("/nextRunAt", "required", "is required")]));
+        return Err(Problem::body(vec![Fault::new("/nextRunAt", FaultCode::Required, "is required")]));
     };
     let jobs = request.jobs_because(form.text("reason"));
     let change = jobs.reschedule(&job, to);

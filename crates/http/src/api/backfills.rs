@@ -14,6 +14,7 @@ use crate::convert;
 use crate::excerpt::excerpt;
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::FaultCode;
 use everbell_wire::body::job::time;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, optional, required};
 
@@ -78,11 +79,11 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let zone = zone_for(&request, &row, org.as_ref()).await?.unwrap_or_else(Zone::utc);
     let for_all = form.has("orgs");
     if for_all && org.is_some() {
-        form.fault("orgs", "invalid", "cannot be combined with `orgId`");
+        form.fault("orgs", FaultCode::Invalid, "cannot be combined with `orgId`");
     }
     for name in ["parallel", "rate", "order", "pausedOk"] {
         if for_all && form.has(name) {
-            form.fault(name, "invalid", "cannot be set for all orgs");
+            form.fault(name, FaultCode::Invalid, "cannot be set for all orgs");
         }
     }
     let rate = rate(&mut form);
@@ -156,7 +157,7 @@ fn rate(form: &mut Form<'_>) -> Option<Option<Rate>> {
         Ok(rate) => Some(Some(rate)),
         Err(refused) => {
             let refused: Invalid = refused;
-            form.fault("rate", "invalid", refused.reason);
+            form.fault("rate", FaultCode::Invalid, refused.reason);
             None
         }
     }
@@ -197,7 +198,7 @@ pub(crate) async fn set(request: ApiRequest) -> Result<ApiResponse, Problem> {
         paused_ok: form.has("pausedOk").then(|| form.flag("pausedOk")),
     };
     if form.faults_mut().is_empty() && edit == BackfillEdit::default() {
-        form.fault("", "required", "needs `parallel`, `rate` or `pausedOk`");
+        form.fault("", FaultCode::Required, "needs `parallel`, `rate` or `pausedOk`");
     }
     let faults: Vec<Fault> = std::mem::take(form.faults_mut());
     if !faults.is_empty() {

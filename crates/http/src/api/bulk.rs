@@ -5,6 +5,7 @@ use everbell::core::store::PageRequest;
 use everbell::{JobRow, JobStatus, Jobs, RunNow, StoreError};
 use everbell_core::{JobId, Zone};
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::bulk::BulkAction;
 use everbell_wire::bulk::BulkOutcome as Outcome;
 use jiff::Timestamp;
@@ -72,10 +73,10 @@ pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let mut form = request.body(BULK);
     let pausing = form.text("action") == Some("pause");
     if pausing && !form.has("reason") {
-        form.fault("reason", "required", "is required to pause: 3 to 500 characters");
+        form.fault("reason", FaultCode::Required, "is required to pause: 3 to 500 characters");
     }
     if form.has("jobKeys") == form.has("filter") {
-        form.note(Fault::new("/jobKeys", "required", "exactly one of `jobKeys` and `filter` is required"));
+        form.note(Fault::new("/jobKeys", FaultCode::Required, "exactly one of `jobKeys` and `filter` is required"));
     }
     let until = time(&mut form, "until", &Zone::utc());
     let reason = form.text("reason").map(str::to_owned);
@@ -91,7 +92,7 @@ pub(crate) async fn change(request: ApiRequest) -> Result<ApiResponse, Problem> 
     if let Action::Edit { patch } = &action
         && patch.as_object().is_none_or(serde_json::Map::is_empty)
     {
-        form.fault("edit", "required", "is required to edit: `target`, `labels` or `policies`");
+        form.fault("edit", FaultCode::Required, "is required to edit: `target`, `labels` or `policies`");
     }
     if matches!(action, Action::Retire | Action::Edit { .. }) {
         expect_role(&request.actor, Role::Admin)?;
@@ -118,10 +119,10 @@ async fn named(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, Pro
         match request.jobs().get(key).await {
             Ok(row) => rows.push(row),
             Err(error @ StoreError::NotFound { .. }) => {
-                faults.push(Fault::new(format!("/jobKeys/{n}"), "not_found", error.to_string()));
+                faults.push(Fault::new(format!("/jobKeys/{n}"), FaultCode::NotFound, error.to_string()));
             }
             Err(StoreError::Invalid(invalid)) => {
-                faults.push(Fault::new(format!("/jobKeys/{n}"), "invalid", invalid.reason));
+                faults.push(Fault::new(format!("/jobKeys/{n}"), FaultCode::Invalid, invalid.reason));
             }
             Err(error) => return Err(error.into()),
         }
@@ -135,7 +136,7 @@ async fn matching(request: &ApiRequest, form: &Form<'_>) -> Result<Vec<JobRow>, 
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_BULK_JOBS, after: None }).await?;
     if page.next.is_some() {
         let detail = format!("matches more than {MAX_BULK_JOBS} jobs; use a narrower filter");
-        return Err(Problem::body(vec![Fault::new("/filter", "out_of_range", detail)]));
+        return Err(Problem::body(vec![Fault::new("/filter", FaultCode::OutOfRange, detail)]));
     }
     Ok(page.items)
 }

@@ -14,6 +14,7 @@ use super::{edits, jobs};
 use crate::page;
 use crate::problem::{Kind as ProblemKind, Problem};
 use crate::request::{ApiRequest, ApiResponse, ResponseBody};
+use everbell_wire::FaultCode;
 use everbell_wire::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 
 const READ_ONLY_ID: Kind = Kind::Ignored(&TEXT);
@@ -241,17 +242,21 @@ pub(crate) fn faults_of(body: &Value, whole: bool, row: Option<&JobRow>) -> Vec<
     let mut faults = Vec::new();
     match (text("cron_expression"), text("cron_spec")) {
         (Some(one), Some(other)) if one != other => {
-            faults.push(Fault::new("/cron_spec", "invalid", "differs from `cron_expression`; send only one of them"));
+            faults.push(Fault::new(
+                "/cron_spec",
+                FaultCode::Invalid,
+                "differs from `cron_expression`; send only one of them",
+            ));
         }
         (None, None) if whole && body.get("cron_expression").is_none_or(Value::is_null) => {
-            faults.push(Fault::new("/cron_expression", "required", "is required"));
+            faults.push(Fault::new("/cron_expression", FaultCode::Required, "is required"));
         }
         _ => {}
     }
     let Some(row) = row else { return faults };
     for (name, own) in [("name", row.job.definition.key.as_str()), ("kind", kind(row))] {
         if text(name).is_some_and(|sent| sent != own) {
-            faults.push(Fault::new(format!("/{name}"), "invalid", format!("cannot be changed from `{own}`")));
+            faults.push(Fault::new(format!("/{name}"), FaultCode::Invalid, format!("cannot be changed from `{own}`")));
         }
     }
     faults

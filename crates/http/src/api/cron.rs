@@ -9,6 +9,7 @@ use everbell_wire as wire;
 
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::FaultCode;
 use everbell_wire::body::job::time;
 use everbell_wire::form::{Field, Form, Kind as Value, optional, required};
 use everbell_wire::policies::{CALENDAR, DST};
@@ -27,7 +28,7 @@ pub(crate) const PREVIEW: &[Field] = &[
 pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut form = request.body(PREVIEW);
     let zone = form.text("timezone").map(Zone::get).transpose();
-    let zone = zone.map_err(|error| form.fault("timezone", "unknown_zone", error.to_string())).ok().flatten();
+    let zone = zone.map_err(|error| form.fault("timezone", FaultCode::UnknownZone, error.to_string())).ok().flatten();
     let zone = zone.unwrap_or_else(Zone::utc);
     let now = request.app.bell.now();
     let from = time(&mut form, "from", &zone).unwrap_or(now);
@@ -46,13 +47,13 @@ pub(crate) async fn show(request: ApiRequest) -> Result<ApiResponse, Problem> {
                 .with_calendars(&rules)
                 .with_bounds(start_at, end_at);
             spec.map_err(|error| match &error {
-                SpecError::OutOfRange(field) => form.fault(field, "out_of_range", error.to_string()),
-                SpecError::EmptyBounds => form.fault("endAt", "invalid", error.to_string()),
+                SpecError::OutOfRange(field) => form.fault(field, FaultCode::OutOfRange, error.to_string()),
+                SpecError::EmptyBounds => form.fault("endAt", FaultCode::Invalid, error.to_string()),
             })
             .ok()
         }
         Some(Err(error)) => {
-            form.fault("cronExpression", error.code(), everbell_wire::body::job::expression_fault(&error));
+            form.fault("cronExpression", FaultCode::from(&error), everbell_wire::body::job::expression_fault(&error));
             None
         }
         None => None,
@@ -90,7 +91,7 @@ async fn calendars(request: &ApiRequest, form: &mut Form<'_>) -> Result<Calendar
     };
     Ok(resolved.unwrap_or_else(|problems| {
         for problem in problems {
-            form.fault(problem.field.trim_start_matches("policies."), "invalid", problem.reason);
+            form.fault(problem.field.trim_start_matches("policies."), FaultCode::Invalid, problem.reason);
         }
         CalendarRules::default()
     }))

@@ -6,6 +6,7 @@ use everbell::client::NewFreeze;
 use everbell_core::Zone;
 use everbell_core::freeze::MAX_EXCEPTIONS;
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::body::job::{ZONE, time};
 use everbell_wire::form::{Field, Kind as Value, TEXT, optional, required};
 use uuid::Uuid;
@@ -49,7 +50,7 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
 pub async fn add(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut form = request.body(FREEZE);
     let zone = form.text("timezone").map(Zone::get).transpose();
-    let zone = zone.map_err(|error| form.fault("timezone", "unknown_zone", error.to_string())).ok().flatten();
+    let zone = zone.map_err(|error| form.fault("timezone", FaultCode::UnknownZone, error.to_string())).ok().flatten();
     let zone = zone.unwrap_or_else(Zone::utc);
     let (from, until) = (time(&mut form, "from", &zone), time(&mut form, "until", &zone));
     let label = form.text("label").map(|text| match text.split_once('=') {

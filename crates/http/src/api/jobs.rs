@@ -6,6 +6,7 @@ use everbell::{JobFilter, JobKey, JobRow, JobStatus, RunStatus, Source, StoreErr
 use everbell_core::freeze::Freeze;
 use everbell_core::store::{JobRef, JobSort};
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::preview::WarningCode;
 
 use crate::access::expect_role;
@@ -160,7 +161,7 @@ pub(super) async fn check_target(
     let Some(target) = target.filter(|_| named) else { return Ok(()) };
     match request.jobs().check_target(target).await {
         Err(StoreError::Invalid(invalid)) => {
-            faults.push(Fault::new("/target", "unknown_target", invalid.reason));
+            faults.push(Fault::new("/target", FaultCode::UnknownTarget, invalid.reason));
             Ok(())
         }
         result => result.map(|_| ()).map_err(Problem::from),

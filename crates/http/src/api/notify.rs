@@ -7,6 +7,7 @@ use everbell_core::alert::{
 use everbell_core::store::{DeliveryFilter, PageRequest, ProblemFilter};
 use everbell_core::{JobKey, Json};
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::body::job;
 use everbell_wire::form::{Fault, Field, Kind as Value, TEXT, optional};
 use everbell_wire::notify::ChannelType;
@@ -19,17 +20,7 @@ use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
 
-const KINDS: Value = Value::Word(&[
-    "failed",
-    "no_success",
-    "job_error",
-    "auto_paused",
-    "missed",
-    "skipped",
-    "late_start",
-    "too_long",
-    "instance_lost",
-]);
+const KINDS: Value = Value::Word(ProblemKind::WORDS);
 const REASON: Value = Value::Text { min: 1, max: 500 };
 
 /// The most messages of a channel that are counted.
@@ -73,7 +64,7 @@ pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let job = form.text("jobKey").map(JobKey::new).transpose();
     let filter = ProblemFilter {
         open: form.answer("open"),
-        kind: form.word("kind", |word| ProblemKind::ALL.iter().copied().find(|kind| kind.as_str() == word)),
+        kind: form.word("kind", ProblemKind::from_word),
         job: job.map_err(|invalid| Problem::at("query", "jobKey", &invalid.reason))?,
     };
     let now = request.app.bell.now();
@@ -99,7 +90,7 @@ pub(crate) async fn mute(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let until = job::time(&mut form, "until", &everbell_core::Zone::utc());
     let reason = form.text("reason").map(str::to_owned);
     if reason.is_none() {
-        form.note(Fault::new("/reason", "required", "is required to mute a problem: 1 to 500 characters"));
+        form.note(Fault::new("/reason", FaultCode::Required, "is required to mute a problem: 1 to 500 characters"));
     }
     crate::request::refuse(form.faults())?;
     let mute = Mute { note: note(&request, reason), until };

@@ -15,6 +15,7 @@ use crate::excerpt::excerpt;
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::FaultCode;
 use everbell_wire::body::job::{EXPRESSION, ZONE, expression_fault};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, optional, required};
 
@@ -97,17 +98,21 @@ pub(crate) async fn put(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let (org, job_key) = named(&request)?;
     let mut form = request.body(OVERRIDE);
     if !["enabled", "cronExpression", "localTime"].iter().any(|name| form.has(name)) {
-        form.note(Fault::new("", "required", "one of `enabled`, `cronExpression` and `localTime` is required"));
+        form.note(Fault::new(
+            "",
+            FaultCode::Required,
+            "one of `enabled`, `cronExpression` and `localTime` is required",
+        ));
     }
     if form.has("cronExpression") && form.has("localTime") {
-        form.fault("localTime", "invalid", "cannot be combined with `cronExpression`");
+        form.fault("localTime", FaultCode::Invalid, "cannot be combined with `cronExpression`");
     }
     let expression = match form.text("localTime").map(str::to_owned) {
         Some(time) => at_local_time(&request, &job_key, &time, &mut form).await?,
         None => form.text("cronExpression").map(str::to_owned),
     };
     if let Some(Err(error)) = form.text("cronExpression").map(everbell_core::cron::Expression::parse) {
-        form.fault("cronExpression", error.code(), expression_fault(&error));
+        form.fault("cronExpression", FaultCode::from(&error), expression_fault(&error));
     }
     let faults = std::mem::take(form.faults_mut());
     if !faults.is_empty() {
@@ -167,13 +172,13 @@ async fn at_local_time(
     form: &mut Form<'_>,
 ) -> Result<Option<String>, Problem> {
     let Some((hour, minute)) = hour_and_minute(time) else {
-        form.fault("localTime", "invalid", "must be a time of day such as `08:30`");
+        form.fault("localTime", FaultCode::Invalid, "must be a time of day such as `08:30`");
         return Ok(None);
     };
     let row = match request.jobs().get(key).await {
         Err(StoreError::NotFound { .. }) => {
             let detail = format!("there is no job `{key}` to take the expression from; send `cronExpression` instead");
-            form.fault("localTime", "invalid", detail);
+            form.fault("localTime", FaultCode::Invalid, detail);
             return Ok(None);
         }
         result => result?,
@@ -184,7 +189,7 @@ async fn at_local_time(
         let shown = own.map_or_else(|| "no expression".to_owned(), |own| format!("`{own}`"));
         let detail =
             format!("the job has {shown}, which has no minute and hour to replace; send `cronExpression` instead");
-        form.fault("localTime", "invalid", detail);
+        form.fault("localTime", FaultCode::Invalid, detail);
     }
     Ok(moved)
 }
@@ -212,7 +217,7 @@ pub async fn what_if(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let id = request.org()?;
     let org = request.orgs().get(&id).await?;
     let unknown = |error: everbell_core::UnknownZone| {
-        Problem::query(vec![Fault::new("/timezone", "unknown_zone", error.to_string())])
+        Problem::query(vec![Fault::new("/timezone", FaultCode::UnknownZone, error.to_string())])
     };
     let zone = Zone::get(form.text("timezone").unwrap_or_default()).map_err(unknown)?;
     let count = form.count("count").unwrap_or(3) as usize;

@@ -12,6 +12,7 @@ use crate::body::{off_workers, parse};
 use crate::page::{self, CURSOR, LIMIT};
 use crate::problem::Problem;
 use crate::request::{ApiRequest, ApiResponse, member};
+use everbell_wire::FaultCode;
 use everbell_wire::body::job::ZONE;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
@@ -94,7 +95,7 @@ pub async fn patch(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut write = OrgWrite { only_existing: true, ..OrgWrite::new(request.org()?) };
     let cleared = |name: &str| request.body.get(name).is_some_and(JsonValue::is_null);
     if cleared("timezone") {
-        let fault = Fault::new("/timezone", "required", "cannot be cleared; every org has a time zone");
+        let fault = Fault::new("/timezone", FaultCode::Required, "cannot be cleared; every org has a time zone");
         return Err(Problem::body(vec![fault]));
     }
     write.name = cleared("name").then(String::new);
@@ -130,7 +131,7 @@ async fn set(request: &ApiRequest, write: OrgWrite) -> Result<ApiResponse, Probl
 /// Reads the changes of an org. Adds faults that only core can detect.
 fn read(form: &mut Form<'_>, settings: Option<Box<RawValue>>, write: OrgWrite) -> OrgWrite {
     if let Some(Err(error)) = form.text("timezone").map(Zone::get) {
-        form.fault("timezone", "unknown_zone", error.to_string());
+        form.fault("timezone", FaultCode::UnknownZone, error.to_string());
     }
     let settings = match settings.map(|settings| Json::parse("settings", settings.get())) {
         Some(Err(invalid)) => {
@@ -175,7 +176,7 @@ pub(crate) fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> 
     let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();
     if lines.is_empty() || lines.len() > MAX_IMPORTED_ORGS {
         let detail = format!("must have 1 to {MAX_IMPORTED_ORGS} lines, not {}", lines.len());
-        return Err(Problem::body(vec![Fault::new("", "out_of_range", detail)]));
+        return Err(Problem::body(vec![Fault::new("", FaultCode::OutOfRange, detail)]));
     }
     let (mut writes, mut faults) = (Vec::with_capacity(lines.len()), Vec::new());
     for (number, line) in &lines {
@@ -191,12 +192,12 @@ pub(crate) fn read_lines(text: &str) -> Result<Vec<(usize, OrgWrite)>, Problem> 
 }
 
 fn read_line(line: &str) -> Result<OrgWrite, Vec<Fault>> {
-    let value =
-        parse(line).map_err(|problem| vec![Fault::new("", "malformed", without_line_number(&problem.detail))])?;
+    let value = parse(line)
+        .map_err(|problem| vec![Fault::new("", FaultCode::Malformed, without_line_number(&problem.detail))])?;
     let mut form = Form::read(&value, LINE, Naming::Camel);
     let id = form.text("id").map(OrgId::new);
     if let Some(Err(invalid)) = &id {
-        form.fault("id", "invalid", invalid.reason.clone());
+        form.fault("id", FaultCode::Invalid, invalid.reason.clone());
     }
     let id = id.and_then(Result::ok);
     let write = id.map(|id| read(&mut form, member(line, "settings"), OrgWrite::new(id)));
@@ -217,8 +218,8 @@ fn on_line(number: usize, fault: &Fault) -> Fault {
 
 /// Assigns an error of the store to the last line that names the org.
 fn located(invalid: &everbell::Invalid, writes: &[OrgWrite], numbers: &[usize]) -> Fault {
-    let named = |write: &OrgWrite| invalid.reason.starts_with(&format!("org `{}`", write.id));
-    let fault = Fault::new(format!("/{}", invalid.field), "invalid", invalid.reason.clone());
+    let named = |write: &OrgWrite| invalid.org.as_ref() == Some(&write.id);
+    let fault = Fault::new(format!("/{}", invalid.field), FaultCode::Invalid, invalid.reason.clone());
     match writes.iter().zip(numbers).rev().find(|(write, _)| named(write)) {
         Some((_, number)) => on_line(*number, &fault),
         None => fault,

@@ -9,6 +9,7 @@ use everbell_wire as wire;
 
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::FaultCode;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, optional, required};
 
 const ATTEMPT: Field = optional(
@@ -138,5 +139,5 @@ fn printed(request: &ApiRequest, form: &Form<'_>, name: &str) -> String {
 }
 
 fn at(pointer: &str, detail: impl Into<String>) -> Problem {
-    Problem::body(vec![Fault::new(pointer, "invalid", detail)])
+    Problem::body(vec![Fault::new(pointer, FaultCode::Invalid, detail)])
 }

@@ -7,6 +7,7 @@ use everbell::RunNow;
 use everbell_core::store::{PageRequest, RequestKey, RunFilter, StoreResult};
 use everbell_core::{JobKey, OrgId, Run as RunRecord, RunId};
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::bulk::RerunOutcome as Outcome;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, TEXT, optional, required};
 
@@ -52,7 +53,8 @@ pub(crate) async fn many(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let mut fields = Form::read(&inner, FILTER, Naming::Camel);
     let mut filter = filter_of(&mut fields)?;
     if filter == RunFilter::default() {
-        let fault = Fault::new("/filter", "required", "must have at least one member, such as `status` or `label`");
+        let fault =
+            Fault::new("/filter", FaultCode::Required, "must have at least one member, such as `status` or `label`");
         return Err(Problem::body(vec![fault]));
     }
     if filter.status.is_empty() {
@@ -61,7 +63,7 @@ pub(crate) async fn many(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let page = request.runs().list(&filter, &PageRequest { limit: MAX_RERUNS, after: None }).await?;
     if page.next.is_some() {
         let detail = format!("matches more than {MAX_RERUNS} runs; use a narrower filter, such as `from` and `to`");
-        return Err(Problem::body(vec![Fault::new("/filter", "out_of_range", detail)]));
+        return Err(Problem::body(vec![Fault::new("/filter", FaultCode::OutOfRange, detail)]));
     }
     let dry_run = form.flag("dryRun");
     let mut batch = Batch {

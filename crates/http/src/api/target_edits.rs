@@ -6,6 +6,7 @@ use everbell::Target;
 use everbell_core::Json;
 use everbell_core::store::StoredTarget;
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, Naming, optional};
 use serde_json::json;
 
@@ -43,12 +44,16 @@ pub async fn put(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let label = Target::new(text).map_err(|invalid| Problem::at("path", "target", &invalid.reason))?;
     let mut definition = request.body.clone();
     let Some(members) = definition.as_object_mut() else {
-        return Err(Problem::body(vec![Fault::new("", "wrong_type", "must be an object")]));
+        return Err(Problem::body(vec![Fault::new("", FaultCode::WrongType, "must be an object")]));
     };
     let reason = json!({ "reason": members.remove("reason").unwrap_or_default() });
     members.retain(|_, value| !value.is_null());
     if members.remove("label").is_some_and(|label| label != text) {
-        return Err(Problem::body(vec![Fault::new("/label", "invalid", "differs from the label in the path")]));
+        return Err(Problem::body(vec![Fault::new(
+            "/label",
+            FaultCode::Invalid,
+            "differs from the label in the path",
+        )]));
     }
     let form = Form::read(&reason, REASON_ONLY, Naming::Camel);
     let reason = form.text("reason").map(str::to_owned);

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::access::{Role, new_token, token_hash};
 use crate::problem::{Kind, Problem};
 use crate::request::{ApiRequest, ApiResponse};
+use everbell_wire::FaultCode;
 use everbell_wire::body::job::time;
 use everbell_wire::form::{Field, Kind as Value, optional, required};
 
@@ -38,11 +39,11 @@ pub(crate) async fn create(request: ApiRequest) -> Result<ApiResponse, Problem> 
     let now = request.app.bell.now();
     let (name, role) = (form.text("name").unwrap_or("").to_owned(), form.text("role").unwrap_or("").to_owned());
     if let Some(reason) = name_problem(&name) {
-        form.fault("name", "invalid", reason);
+        form.fault("name", FaultCode::Invalid, reason);
     }
     let expires_at = time(&mut form, "expiresAt", &Zone::utc());
     if expires_at.is_some_and(|at| at <= now) {
-        form.fault("expiresAt", "invalid", "must be in the future");
+        form.fault("expiresAt", FaultCode::Invalid, "must be in the future");
     }
     let faults = form.faults();
     if !faults.is_empty() {

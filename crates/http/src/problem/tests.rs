@@ -14,7 +14,8 @@ fn kinds_are_told_apart_by_their_words() {
 
 #[test]
 fn a_problem_says_where_and_why() {
-    let problem = Problem::body(vec![Fault::new("/reason", "required", "is required: why")]).with("jobId", "1");
+    let problem =
+        Problem::body(vec![Fault::new("/reason", FaultCode::Required, "is required: why")]).with("jobId", "1");
     assert_eq!(
         problem.document("r1"),
         json!({
@@ -26,7 +27,7 @@ fn a_problem_says_where_and_why() {
     let again = Problem::from_document(&problem.document("r2")).unwrap();
     assert_eq!((again.kind, again.faults(), &again.detail), (problem.kind, problem.faults(), &problem.detail));
     assert!(Problem::from_document(&json!({"code": "Nothing", "detail": "x"})).is_none());
-    let query = Problem::query(vec![Fault::new("/limit", "out_of_range", "must be from 1 to 200, not 0")]);
+    let query = Problem::query(vec![Fault::new("/limit", FaultCode::OutOfRange, "must be from 1 to 200, not 0")]);
     assert_eq!(query.document("r1")["errors"][0]["parameter"], "limit");
 }
 

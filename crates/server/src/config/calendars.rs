@@ -10,6 +10,7 @@ use super::fields::PATH;
 use super::layers::Layers;
 use super::secrets::read_text;
 use super::targets::refuse_all;
+use everbell_wire::FaultCode;
 use everbell_wire::body::calendar::{DATES, TIMEZONE, WEEKLY, read_content};
 use everbell_wire::form::{Fault, Field, Form, Kind, Naming, optional, required};
 
@@ -40,7 +41,11 @@ pub(super) fn read(layers: &mut Layers) -> Vec<CalendarSettings> {
         let place = format!("/calendar/{n}");
         let (name, content, mut faults) = calendar(block);
         if let Some(first) = seen.get(&name).filter(|_| !name.is_empty()) {
-            faults.push(Fault::new("/name", "invalid", format!("is defined twice; the other one is on line {first}")));
+            faults.push(Fault::new(
+                "/name",
+                FaultCode::Invalid,
+                format!("is defined twice; the other one is on line {first}"),
+            ));
         }
         let line = layers.document.line(&format!("{place}/name")).unwrap_or_default();
         seen.entry(name.clone()).or_insert(line);
@@ -57,17 +62,17 @@ fn calendar(block: &Value) -> (String, Option<CalendarContent>, Vec<Fault>) {
     if let Err(problem) = CalendarName::new(&name)
         && !name.is_empty()
     {
-        form.fault("name", "invalid", problem.reason);
+        form.fault("name", FaultCode::Invalid, problem.reason);
     }
     let (text, file) = (form.text("ics").map(str::to_owned), form.text("icsFile").map(str::to_owned));
     if text.is_some() && file.is_some() {
-        form.fault("icsFile", "conflict", "cannot be combined with `ics`");
+        form.fault("icsFile", FaultCode::Conflict, "cannot be combined with `ics`");
     }
     let ics = match &file {
         Some(file) => match read_text(file, MAX_ICS_BYTES) {
             Ok(text) => Some(text),
             Err(reason) => {
-                form.fault("icsFile", "invalid", format!("the file `{file}` {reason}"));
+                form.fault("icsFile", FaultCode::Invalid, format!("the file `{file}` {reason}"));
                 None
             }
         },

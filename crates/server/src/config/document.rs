@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use everbell_wire::FaultCode;
 use everbell_wire::form::{Fault, escape};
 
 /// A file as it was written.
@@ -146,7 +147,7 @@ impl Reader {
     }
 
     fn refused(&mut self, pointer: &str, detail: &str) -> Value {
-        self.faults.push(Fault::new(pointer, "invalid", detail));
+        self.faults.push(Fault::new(pointer, FaultCode::Invalid, detail));
         // Absent, so that it causes no further problems.
         Value::Null
     }

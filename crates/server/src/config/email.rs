@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::secrets::Secrets;
 use crate::notify::{EmailSettings, Encryption};
+use everbell_wire::FaultCode;
 use everbell_wire::form::Form;
 
 /// How long a message may take if nothing else is said.
@@ -20,14 +21,15 @@ pub(super) fn email(form: &mut Form<'_>, secrets: Secrets<'_>, timeout: Option<D
     };
     let user = form.text("user").map(str::to_owned);
     let password = form.value("password").map(|value| secrets.read(value));
-    let password = password.and_then(|read| read.map_err(|reason| form.fault("password", "invalid", reason)).ok());
+    let password =
+        password.and_then(|read| read.map_err(|reason| form.fault("password", FaultCode::Invalid, reason)).ok());
     if user.is_some() != form.has("password") {
         let (missing, other) = if user.is_some() { ("password", "user") } else { ("user", "password") };
-        form.fault(missing, "required", format!("is required together with `{other}`"));
+        form.fault(missing, FaultCode::Required, format!("is required together with `{other}`"));
     }
     let to: Vec<String> = form.list("to").into_iter().map(str::to_owned).collect();
     if form.has("to") && to.is_empty() {
-        form.fault("to", "invalid", "must name at least one recipient");
+        form.fault("to", FaultCode::Invalid, "must name at least one recipient");
     }
     EmailSettings {
         host: form.text("host").unwrap_or_default().to_owned(),

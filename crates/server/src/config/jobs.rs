@@ -11,6 +11,7 @@ use super::fields::JOB_STATE;
 use super::layers::Layers;
 use super::targets::refuse_all;
 use everbell_cli::PausedJob;
+use everbell_wire::FaultCode;
 use everbell_wire::body::job;
 use everbell_wire::form::{Fault, Form, Naming, format_suggestions};
 use everbell_wire::time_input::excerpt;
@@ -22,7 +23,7 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> 
     for (n, block) in layers.blocks("job").iter().enumerate() {
         let place = format!("/job/{n}");
         if !block.is_object() {
-            layers.refuse(&Fault::new(place, "wrong_type", "must be a table"));
+            layers.refuse(&Fault::new(place, FaultCode::WrongType, "must be a table"));
             continue;
         }
         // A number that could not be read has its own problem.
@@ -33,13 +34,13 @@ pub(super) fn read(layers: &mut Layers, known: Option<&[String]>) -> Vec<Draft> 
         if let (Some(target), Some(known)) = (block.get("target").and_then(Value::as_str), known)
             && !known.iter().any(|label| label == target)
         {
-            faults.push(Fault::new("/target", "unknown_target", unknown_target(target, known)));
+            faults.push(Fault::new("/target", FaultCode::UnknownTarget, unknown_target(target, known)));
         }
         let key = block.get("job_key").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(first) = seen.get(&key).filter(|_| !key.is_empty()) {
             faults.push(Fault::new(
                 "/job_key",
-                "invalid",
+                FaultCode::Invalid,
                 format!("is defined twice; the other one is on line {first}"),
             ));
         }
@@ -57,7 +58,7 @@ pub(super) fn read_states(layers: &mut Layers, blocks: Value) -> Vec<PausedJob> 
         Value::Null => Vec::new(),
         _ => {
             let detail = "must be written as `[[job_state]]` blocks, with double brackets";
-            layers.refuse(&Fault::new("/job_state".to_owned(), "wrong_type", detail));
+            layers.refuse(&Fault::new("/job_state".to_owned(), FaultCode::WrongType, detail));
             Vec::new()
         }
     };
@@ -66,12 +67,16 @@ pub(super) fn read_states(layers: &mut Layers, blocks: Value) -> Vec<PausedJob> 
         let mut form = Form::read(block, JOB_STATE, Naming::Snake);
         let job_key = form.text("jobKey").unwrap_or_default().to_owned();
         if states.iter().any(|state| state.job_key == job_key) {
-            form.fault("jobKey", "invalid", "has a state already; a job has one block");
+            form.fault("jobKey", FaultCode::Invalid, "has a state already; a job has one block");
         }
         let pause_reason = form.text("pauseReason").unwrap_or_default().to_owned();
         let paused_until = form.text("pausedUntil").map(str::parse::<Timestamp>);
         if let Some(Err(_)) = paused_until {
-            form.fault("pausedUntil", "invalid", "must be a time with its offset, such as 2027-01-31T08:00:00Z");
+            form.fault(
+                "pausedUntil",
+                FaultCode::Invalid,
+                "must be a time with its offset, such as 2027-01-31T08:00:00Z",
+            );
         }
         states.push(PausedJob { job_key, pause_reason, paused_until: paused_until.and_then(Result::ok) });
         refuse_all(layers, &format!("/job_state/{n}"), form.faults());

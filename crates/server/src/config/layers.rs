@@ -208,7 +208,7 @@ impl Layers {
             Some(Value::Array(blocks)) => blocks.clone(),
             Some(_) => {
                 let detail = format!("must be written as `[[{kind}]]` blocks, with double brackets");
-                self.refuse(&Fault::new(format!("/{kind}"), "wrong_type", detail));
+                self.refuse(&Fault::new(format!("/{kind}"), FaultCode::WrongType, detail));
                 Vec::new()
             }
         }

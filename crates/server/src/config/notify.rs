@@ -35,7 +35,11 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Notify {
         let place = format!("/notify/{n}");
         let (channel, mut faults) = channel(block, secrets);
         if let Some(first) = names.get(&channel.name).filter(|_| !channel.name.is_empty()) {
-            faults.push(Fault::new("/name", "invalid", format!("is defined twice; the other one is on line {first}")));
+            faults.push(Fault::new(
+                "/name",
+                FaultCode::Invalid,
+                format!("is defined twice; the other one is on line {first}"),
+            ));
         }
         let line = layers.document.line(&format!("{place}/name")).unwrap_or_default();
         names.entry(channel.name.clone()).or_insert(line);
@@ -48,7 +52,7 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Notify {
         let (rule, mut faults) = rule(block, &known);
         if rules.iter().any(|other| other.name == rule.name) {
             let detail = format!("`{}` is used twice; give each rule its own `name`", excerpt(&rule.name));
-            faults.push(Fault::new("/name", "invalid", detail));
+            faults.push(Fault::new("/name", FaultCode::Invalid, detail));
         }
         rules.push(rule);
         refuse_all(layers, &format!("/rule/{n}"), faults);
@@ -63,11 +67,11 @@ fn channel(block: &Value, secrets: Secrets<'_>) -> (ChannelSettings, Vec<Fault>)
     let mut form = Form::read(block, fields.unwrap_or(&WEBHOOK[..2]), Naming::Snake);
     let name = form.text("name").unwrap_or_default().to_owned();
     if !name.is_empty() && !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
-        form.fault("name", "invalid", "must consist of letters, digits, `-`, `_` and `.`");
+        form.fault("name", FaultCode::Invalid, "must consist of letters, digits, `-`, `_` and `.`");
     }
     let timeout = form.span("timeout");
     if timeout.is_some_and(|timeout| timeout.is_zero() || timeout > MAX_TIMEOUT) {
-        form.fault("timeout", "out_of_range", "must be more than 0 and at most 60s");
+        form.fault("timeout", FaultCode::OutOfRange, "must be more than 0 and at most 60s");
     }
     let kind = match kind.as_str() {
         "slack" => ChannelKind::Slack(http(&mut form, secrets)),
@@ -81,7 +85,7 @@ fn channel(block: &Value, secrets: Secrets<'_>) -> (ChannelSettings, Vec<Fault>)
     // A value that cannot be read would be reported twice.
     if form.faults_mut().is_empty() {
         for (field, problem) in settings.problems() {
-            form.note(Fault::new(format!("/{field}"), "invalid", problem));
+            form.note(Fault::new(format!("/{field}"), FaultCode::Invalid, problem));
         }
     }
     let is_known = |fault: &Fault| {
@@ -109,7 +113,11 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
         } else {
             format_suggestions(name, channels.iter().copied())
         };
-        form.fault(&format!("to.{n}"), "invalid", format!("there is no channel `{}`; known: {some}", excerpt(name)));
+        form.fault(
+            &format!("to.{n}"),
+            FaultCode::Invalid,
+            format!("there is no channel `{}`; known: {some}", excerpt(name)),
+        );
     }
     let is_about_jobs = words.iter().any(|word| word != "recovered" && word != Problem::InstanceLost.as_str());
     let scope = if is_about_jobs || form.has("jobs") { scope(&mut form) } else { RuleScope::All };
@@ -130,7 +138,7 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
     };
     rule.name = form.text("name").map_or_else(|| default_name(&words, &rule.scope), str::to_owned);
     if form.faults_mut().is_empty() {
-        for Invalid { field, reason } in rule.problems() {
+        for Invalid { field, reason, .. } in rule.problems() {
             // The one of both that was written.
             let field = match field {
                 "by" if form.has("within") => "within",
@@ -139,7 +147,7 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
                 "takes_at_most" => "takesAtMost",
                 field => field,
             };
-            form.fault(field, "invalid", reason);
+            form.fault(field, FaultCode::Invalid, reason);
         }
     }
     (rule, form.faults())
@@ -160,7 +168,7 @@ fn scope(form: &mut Form<'_>) -> RuleScope {
     let given = [form.has("jobs.all"), form.has("jobs.label"), form.has("jobs.keys")];
     if given.iter().filter(|given| **given).count() != 1 || form.answer("jobs.all") == Some(false) {
         let detail = "must say one of `all = true`, `label = \"team=billing\"` and `keys = [\"backup-*\"]`";
-        form.fault("jobs", "invalid", detail);
+        form.fault("jobs", FaultCode::Invalid, detail);
         return RuleScope::All;
     }
     if let Some(label) = form.text("jobs.label") {
@@ -169,11 +177,11 @@ fn scope(form: &mut Form<'_>) -> RuleScope {
     }
     let keys: Vec<String> = form.list("jobs.keys").into_iter().map(str::to_owned).collect();
     if form.has("jobs.keys") && keys.is_empty() {
-        form.fault("jobs.keys", "invalid", "must name at least one job");
+        form.fault("jobs.keys", FaultCode::Invalid, "must name at least one job");
     }
     for (n, key) in keys.iter().enumerate() {
         if let Err(invalid) = JobKey::new(key) {
-            form.fault(&format!("jobs.keys.{n}"), "invalid", invalid.reason);
+            form.fault(&format!("jobs.keys.{n}"), FaultCode::Invalid, invalid.reason);
         }
     }
     if form.has("jobs.all") { RuleScope::All } else { RuleScope::Keys(keys) }
@@ -182,16 +190,16 @@ fn scope(form: &mut Form<'_>) -> RuleScope {
 fn deadline(form: &mut Form<'_>) -> Option<Deadline> {
     match (form.text("by").map(str::to_owned), form.span("within")) {
         (Some(_), Some(_)) => {
-            form.fault("within", "invalid", "cannot be combined with `by`; choose one");
+            form.fault("within", FaultCode::Invalid, "cannot be combined with `by`; choose one");
             None
         }
         (Some(by), None) => {
             let read = split_zone("by", &by, "06:00 Europe/Paris").and_then(|(time, zone)| Deadline::by(time, zone));
-            read.map_err(|invalid| form.fault("by", "invalid", invalid.reason)).ok()
+            read.map_err(|invalid| form.fault("by", FaultCode::Invalid, invalid.reason)).ok()
         }
         (None, Some(within)) => {
             if within < Duration::from_mins(1) {
-                form.fault("within", "out_of_range", "must be at least 1m");
+                form.fault("within", FaultCode::OutOfRange, "must be at least 1m");
             }
             Some(Deadline::Within(within))
         }
@@ -206,7 +214,7 @@ fn quiet(form: &mut Form<'_>) -> Option<QuietHours> {
         let (from, until) = hours.split_once('-').ok_or_else(|| unlike("quiet", &text, example))?;
         QuietHours::new(from.trim(), until.trim(), zone)
     });
-    read.map_err(|invalid| form.fault("quiet", "invalid", invalid.reason)).ok()
+    read.map_err(|invalid| form.fault("quiet", FaultCode::Invalid, invalid.reason)).ok()
 }
 
 /// A time and its zone. Without a zone it is ambiguous.

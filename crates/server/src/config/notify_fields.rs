@@ -1,6 +1,10 @@
 //! The keys of `[[notify]]` and `[[rule]]` blocks.
 
-use super::fields::PATH;
+use everbell_core::alert::Kind as Problem;
+use everbell_wire::body::target::{
+    ALLOW_LINK_LOCAL, ALLOW_PRIVATE, CA_FILE, CWD, ENV, EXIT_CODES, GROUP, HEADERS, PASS_ENV, SIGNING_KEY_FILES,
+    SIGNING_KEYS, USER,
+};
 use everbell_wire::form::{Field, Kind, TEXT, optional, required};
 
 /// The types of channels.
@@ -25,40 +29,20 @@ macro_rules! notify_fields {
 /// The keys of a `webhook` channel.
 pub(crate) const WEBHOOK: &[Field] = notify_fields!(
     required("url", Kind::Secret, "The URL to call."),
-    optional("headers", Kind::Map(&Kind::Secret), "Additional headers."),
-    optional(
-        "signingKeys",
-        Kind::List { of: &Kind::Secret, max: 10 },
-        "Keys for Standard Webhooks signatures; each key signs."
-    ),
-    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys."),
-    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
-    optional(
-        "allowPrivate",
-        Kind::Flag,
-        "Whether addresses of this machine and of private networks may be called; yes if absent."
-    ),
-    optional(
-        "allowLinkLocal",
-        Kind::Flag,
-        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
-    )
+    HEADERS,
+    SIGNING_KEYS,
+    SIGNING_KEY_FILES,
+    CA_FILE,
+    ALLOW_PRIVATE,
+    ALLOW_LINK_LOCAL
 );
 
 /// The keys of a `slack` channel.
 pub(crate) const SLACK: &[Field] = notify_fields!(
     required("url", Kind::Secret, "The URL of the incoming webhook."),
-    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
-    optional(
-        "allowPrivate",
-        Kind::Flag,
-        "Whether addresses of this machine and of private networks may be called; yes if absent."
-    ),
-    optional(
-        "allowLinkLocal",
-        Kind::Flag,
-        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
-    )
+    CA_FILE,
+    ALLOW_PRIVATE,
+    ALLOW_LINK_LOCAL
 );
 
 /// The keys of an `email` channel.
@@ -87,7 +71,7 @@ pub(crate) const EMAIL: &[Field] = notify_fields!(
         Kind::Text { min: 1, max: 100 },
         "The text before the title in the subject; `[everbell]` if absent."
     ),
-    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM.")
+    CA_FILE
 );
 
 /// The keys of a `command` channel.
@@ -97,20 +81,12 @@ pub(crate) const NOTIFY_COMMAND: &[Field] = notify_fields!(
         Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
         "The program and its arguments; never a shell. It gets the message on standard input, in JSON."
     ),
-    optional("cwd", PATH, "The working directory; the server's if absent."),
-    optional("user", TEXT, "The user to run as, by name or number; the server's if absent."),
-    optional("group", TEXT, "The group to run as, by name or number; the user's if absent."),
-    optional("env", Kind::Map(&Kind::Secret), "Environment variables to set."),
-    optional(
-        "passEnv",
-        Kind::List { of: &TEXT, max: 1_000 },
-        "Environment variables to pass on from the server, besides `PATH`, `HOME`, `LANG` and `TZ`."
-    ),
-    optional(
-        "success",
-        Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
-        "Exit codes that count as success; `[0]` if absent."
-    )
+    CWD,
+    USER,
+    GROUP,
+    ENV,
+    PASS_ENV,
+    EXIT_CODES
 );
 
 /// The channel table of a type.
@@ -124,18 +100,17 @@ pub(crate) fn notify_fields(kind: &str) -> Option<&'static [Field]> {
     }
 }
 
-const WHEN: Kind = Kind::Word(&[
-    "failed",
-    "no_success",
-    "job_error",
-    "auto_paused",
-    "missed",
-    "skipped",
-    "late_start",
-    "too_long",
-    "instance_lost",
-    "recovered",
-]);
+/// The kinds of problems, and the end of one.
+const WHEN_WORDS: [&str; Problem::WORDS.len() + 1] = {
+    let mut words = ["recovered"; Problem::WORDS.len() + 1];
+    let mut n = 0;
+    while n < Problem::WORDS.len() {
+        words[n] = Problem::WORDS[n];
+        n += 1;
+    }
+    words
+};
+const WHEN: Kind = Kind::Word(&WHEN_WORDS);
 
 const RULE_JOBS: &[Field] = &[
     optional("all", Kind::Flag, "All jobs."),

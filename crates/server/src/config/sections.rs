@@ -18,6 +18,7 @@ use everbell_http::ApiSettings;
 use everbell_http::access;
 use everbell_http::limit::Rate;
 use everbell_observe::logs;
+use everbell_wire::FaultCode;
 use everbell_wire::form::{Fault, Form, parse_span};
 use everbell_wire::secret::Secret;
 use everbell_wire::time_input::excerpt;
@@ -30,7 +31,7 @@ pub(super) fn read(form: &mut Form<'_>, secrets: Secrets<'_>) -> Settings {
     for (one, other) in ALTERNATIVES {
         if form.has(one) && form.has(other) {
             let one = one.split('.').map(|name| form.spell(name)).collect::<Vec<_>>().join(".");
-            form.fault(other, "invalid", format!("`{one}` is set too; keep only one of them"));
+            form.fault(other, FaultCode::Invalid, format!("`{one}` is set too; keep only one of them"));
         }
     }
     let server = server(form);
@@ -79,12 +80,12 @@ fn shell(form: &mut Form<'_>, secrets: Secrets<'_>) -> Option<TargetSettings> {
     options.concurrency = form.count("shell.concurrency");
     options.timeout = form.span("shell.timeout");
     if options.timeout.is_some_and(|timeout| timeout.is_zero()) {
-        form.fault("shell.timeout", "out_of_range", "must be more than 0");
+        form.fault("shell.timeout", FaultCode::OutOfRange, "must be more than 0");
     }
     let kind = Kind::Shell(ShellSettings { env, users });
     let settings = TargetSettings { label: SHELL_LABEL.to_owned(), options, kind };
     for (field, problem) in settings.problems() {
-        form.note(Fault::new(format!("/shell/{field}"), "invalid", problem));
+        form.note(Fault::new(format!("/shell/{field}"), FaultCode::Invalid, problem));
     }
     form.flag("shell.allow").then_some(settings)
 }
@@ -102,7 +103,7 @@ fn target_rules(form: &mut Form<'_>) -> TargetRules {
         rules.secret_env.iter().position(|name| name.trim_end_matches('*').contains(['*', '=']) || name.is_empty())
     {
         let detail = "must be the name of a variable, or the beginning of names and one `*`, such as `HOOK_*`";
-        form.fault(&format!("targets.secretEnv.{n}"), "invalid", detail);
+        form.fault(&format!("targets.secretEnv.{n}"), FaultCode::Invalid, detail);
     }
     rules
 }
@@ -114,13 +115,13 @@ fn server(form: &mut Form<'_>) -> ServerSettings {
             "`{}` is not an address and a port, such as `127.0.0.1:7070`, `0.0.0.0:7070` or `[::1]:7070`",
             excerpt(&text)
         );
-        form.fault("server.listen", "invalid", detail);
+        form.fault("server.listen", FaultCode::Invalid, detail);
         SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)
     });
     let public_url = form.text("server.publicUrl").map(|url| url.trim_end_matches('/').to_owned());
     if public_url.as_deref().is_some_and(|url| !is_origin(url)) {
         let detail = "must be `http://` or `https://`, a host, and at most a port and a path";
-        form.fault("server.publicUrl", "invalid", detail);
+        form.fault("server.publicUrl", FaultCode::Invalid, detail);
     }
     ServerSettings {
         listen,
@@ -139,7 +140,7 @@ fn request_timeout(form: &mut Form<'_>) -> Duration {
     let allowed = Duration::from_secs(1)..=Duration::from_mins(10);
     let time = form.span("server.requestTimeout").unwrap_or(ConnectOptions::default().request_timeout);
     if !allowed.contains(&time) {
-        form.fault("server.requestTimeout", "out_of_range", "must be from 1s to 10m");
+        form.fault("server.requestTimeout", FaultCode::OutOfRange, "must be from 1s to 10m");
     }
     time
 }
@@ -172,7 +173,7 @@ fn database(form: &mut Form<'_>, secrets: Secrets<'_>) -> Secret {
         Err(invalid) => Err(invalid.reason),
     });
     checked.unwrap_or_else(|reason| {
-        form.fault(path, "invalid", reason);
+        form.fault(path, FaultCode::Invalid, reason);
         Secret::new("")
     })
 }
@@ -194,7 +195,7 @@ fn token(
         Some(reason) => Err(reason.to_owned()),
         None => Ok(token),
     });
-    checked.map_err(|reason| form.fault(path, "invalid", reason)).ok()
+    checked.map_err(|reason| form.fault(path, FaultCode::Invalid, reason)).ok()
 }
 
 fn bad_metrics_token(token: &str) -> Option<&'static str> {
@@ -205,21 +206,25 @@ fn bad_metrics_token(token: &str) -> Option<&'static str> {
 fn api(form: &mut Form<'_>) -> ApiSettings {
     let mounts: Vec<String> = form.list("api.mounts").into_iter().map(str::to_owned).collect();
     if mounts.is_empty() {
-        form.fault("api.mounts", "invalid", "must name at least one path, such as `/api/v1`");
+        form.fault("api.mounts", FaultCode::Invalid, "must name at least one path, such as `/api/v1`");
     }
     for (n, mount) in mounts.iter().enumerate() {
         let lies_in = |outer: &String| mount.strip_prefix(outer.as_str()).is_some_and(|rest| rest.starts_with('/'));
         if let Some(detail) = bad_mount(mount) {
-            form.fault(&format!("api.mounts.{n}"), "invalid", detail);
+            form.fault(&format!("api.mounts.{n}"), FaultCode::Invalid, detail);
         } else if mounts[..n].contains(mount) {
-            form.fault(&format!("api.mounts.{n}"), "invalid", "is listed twice");
+            form.fault(&format!("api.mounts.{n}"), FaultCode::Invalid, "is listed twice");
         } else if let Some(outer) = mounts.iter().find(|outer| lies_in(outer)) {
-            form.fault(&format!("api.mounts.{n}"), "invalid", format!("lies within `{outer}`, which is also listed"));
+            form.fault(
+                &format!("api.mounts.{n}"),
+                FaultCode::Invalid,
+                format!("lies within `{outer}`, which is also listed"),
+            );
         }
     }
     let status = form.count("api.runNowOverlapStatus").unwrap_or(409);
     if ![200, 409].contains(&status) {
-        form.fault("api.runNowOverlapStatus", "invalid", "must be 409 or 200");
+        form.fault("api.runNowOverlapStatus", FaultCode::Invalid, "must be 409 or 200");
     }
     let (write_rate, write_burst) =
         (form.count("api.writeRate").unwrap_or(0), form.count("api.writeBurst").unwrap_or(1));
@@ -275,7 +280,7 @@ fn engine(form: &mut Form<'_>, role: Role) -> EngineOptions {
             field => field,
         };
         let reason = problem.reason.replace("or none to keep everything", "or `forever`");
-        form.fault(path, "out_of_range", reason);
+        form.fault(path, FaultCode::OutOfRange, reason);
     }
     engine
 }
@@ -286,7 +291,7 @@ fn retention(form: &mut Form<'_>, path: &'static str) -> Option<Duration> {
     match parse_span(text) {
         Ok(keep) => Some(keep),
         Err(reason) => {
-            form.fault(path, "invalid", format!("{reason}, or as `forever`"));
+            form.fault(path, FaultCode::Invalid, format!("{reason}, or as `forever`"));
             None
         }
     }
@@ -295,7 +300,7 @@ fn retention(form: &mut Form<'_>, path: &'static str) -> Option<Duration> {
 fn log_filter(form: &mut Form<'_>) -> logs::Filter {
     let text = form.text("log.level").unwrap_or("info").to_owned();
     text.parse().unwrap_or_else(|reason: String| {
-        form.fault("log.level", "invalid", reason);
+        form.fault("log.level", FaultCode::Invalid, reason);
         logs::Filter::default()
     })
 }

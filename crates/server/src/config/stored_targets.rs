@@ -5,6 +5,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use everbell_wire::FaultCode;
 use everbell_wire::body::target::{HIDDEN, target_fields, without_credentials};
 use everbell_wire::form::{Fault, Field, Kind, Naming, escape};
 use serde_json::{Map, Value, json};
@@ -108,7 +109,7 @@ impl TargetRules {
             let allowed = if allowed.is_empty() { "none".to_owned() } else { allowed.join(", ") };
             let detail =
                 format!("`targets.editable` of the configuration does not allow `{kind}`; it allows: {allowed}");
-            return vec![Fault::new("/type", "invalid", detail)];
+            return vec![Fault::new("/type", FaultCode::Invalid, detail)];
         }
         for field in target_fields(kind).unwrap_or_default() {
             if let Some(value) = definition.get(field.name).filter(|value| !value.is_null()) {
@@ -120,7 +121,7 @@ impl TargetRules {
 
     fn member_faults(&self, field: &Field, value: &Value, faults: &mut Vec<Fault>) {
         let at = format!("/{}", field.name);
-        let mut fault = |pointer: String, detail: String| faults.push(Fault::new(pointer, "invalid", detail));
+        let mut fault = |pointer: String, detail: String| faults.push(Fault::new(pointer, FaultCode::Invalid, detail));
         match (field.name, &field.kind, value) {
             ("url", _, Value::String(url)) if without_credentials(url).contains("(hidden)@") => {
                 fault(at, format!("must not contain a user or a password; send them in a header {REFERENCE}"));

@@ -42,7 +42,11 @@ pub(super) fn read(layers: &mut Layers, secrets: Secrets<'_>) -> Targets {
         let (settings, mut faults) = target(block, secrets, Naming::Snake);
         let label = block.get("label").and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Some(first) = seen.get(&label).filter(|_| !label.is_empty()) {
-            faults.push(Fault::new("/label", "invalid", format!("is defined twice; the other one is on line {first}")));
+            faults.push(Fault::new(
+                "/label",
+                FaultCode::Invalid,
+                format!("is defined twice; the other one is on line {first}"),
+            ));
         }
         let line = layers.document.line(&format!("{place}/label")).unwrap_or_default();
         seen.entry(label.clone()).or_insert(line);
@@ -59,7 +63,7 @@ pub(super) fn add_shell(layers: &mut Layers, targets: &mut Targets, shell: Optio
     let Some(shell) = shell else { return };
     if let Some(n) = targets.labels.iter().position(|label| *label == shell.label) {
         let detail = "is the label of the built-in target that `shell.allow` turns on; choose another one";
-        layers.refuse(&Fault::new(format!("/target/{n}/label"), "invalid", detail));
+        layers.refuse(&Fault::new(format!("/target/{n}/label"), FaultCode::Invalid, detail));
         return;
     }
     targets.labels.push(shell.label.clone());
@@ -106,7 +110,7 @@ pub(super) fn target(block: &Value, secrets: Secrets<'_>, naming: Naming) -> (Ta
     };
     let timeout = form.span("timeout");
     if timeout.is_some_and(|timeout| timeout.is_zero()) {
-        form.fault("timeout", "out_of_range", "must be more than 0");
+        form.fault("timeout", FaultCode::OutOfRange, "must be more than 0");
     }
     if matches!(settings, Kind::Http(_)) {
         options.remote_lease = remote_lease(&mut form);
@@ -115,14 +119,14 @@ pub(super) fn target(block: &Value, secrets: Secrets<'_>, naming: Naming) -> (Ta
     }
     let label = form.text("label").unwrap_or("any").to_owned();
     if let Err(invalid) = Target::new(&label) {
-        form.fault("label", "invalid", invalid.reason);
+        form.fault("label", FaultCode::Invalid, invalid.reason);
     }
     let settings = TargetSettings { label, options, kind: settings };
     // A value that cannot be read would be reported twice.
     if form.faults_mut().is_empty() {
         for (field, problem) in settings.problems() {
             let name = if naming == Naming::Camel { camel(field) } else { field.to_owned() };
-            form.note(Fault::new(format!("/{name}"), "invalid", problem));
+            form.note(Fault::new(format!("/{name}"), FaultCode::Invalid, problem));
         }
     }
     let faults = form.faults().into_iter().filter_map(|fault| in_context(fault, &kind, fields, naming)).collect();
@@ -173,10 +177,10 @@ fn in_context(fault: Fault, kind: &str, fields: Option<&[Field]>, naming: Naming
 fn remote_lease(form: &mut Form<'_>) -> Option<Duration> {
     let (is_async, lease) = (form.flag("async"), form.span("lease"));
     if lease.is_some() && !is_async {
-        form.fault("lease", "invalid", "is only for targets with `async = true`");
+        form.fault("lease", FaultCode::Invalid, "is only for targets with `async = true`");
     }
     if lease.is_some_and(|lease| !(MIN_LEASE..=MAX_LEASE).contains(&lease)) {
-        form.fault("lease", "out_of_range", "must be 1s to 24h");
+        form.fault("lease", FaultCode::OutOfRange, "must be 1s to 24h");
     }
     is_async.then(|| lease.unwrap_or(DEFAULT_REMOTE_LEASE))
 }
@@ -198,7 +202,7 @@ pub(super) fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
         _ => Err("must begin with `http://` or `https://`".to_owned()),
     });
     let url = url.unwrap_or_else(|reason| {
-        form.fault("url", "invalid", reason);
+        form.fault("url", FaultCode::Invalid, reason);
         String::new()
     });
     let usual = HttpSettings::new(url);
@@ -219,22 +223,22 @@ pub(super) fn http(form: &mut Form<'_>, secrets: Secrets<'_>) -> HttpSettings {
 pub(super) fn command(form: &mut Form<'_>, secrets: Secrets<'_>) -> CommandSettings {
     let argv: Vec<String> = form.list("argv").into_iter().map(str::to_owned).collect();
     if argv.first().is_none_or(String::is_empty) {
-        form.fault("argv", "invalid", "must begin with a program, such as `[\"/usr/bin/backup\", \"--all\"]`");
+        form.fault("argv", FaultCode::Invalid, "must begin with a program, such as `[\"/usr/bin/backup\", \"--all\"]`");
     }
     let env = secret_map(form, "env", secrets);
     let pass_env: Vec<String> = form.list("passEnv").into_iter().map(str::to_owned).collect();
     let is_odd = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
     if let Some(name) = env.keys().find(is_odd).cloned() {
         let detail = "is not a valid variable name: it must not contain `=`";
-        form.note(Fault::new(format!("/env/{}", escape(&name)), "invalid", detail));
+        form.note(Fault::new(format!("/env/{}", escape(&name)), FaultCode::Invalid, detail));
     }
     if pass_env.iter().any(|name| name.contains('=')) {
-        form.fault("passEnv", "invalid", "must be names of variables, without `=`");
+        form.fault("passEnv", FaultCode::Invalid, "must be names of variables, without `=`");
     }
     let codes = form.value("success").and_then(Value::as_array);
     let codes = codes.map(|codes| codes.iter().filter_map(|code| i32::try_from(code.as_i64()?).ok()).collect());
     if codes.as_ref().is_some_and(Vec::is_empty) {
-        form.fault("success", "invalid", "must name at least one exit code");
+        form.fault("success", FaultCode::Invalid, "must name at least one exit code");
     }
     let usual = CommandSettings::new(argv);
     let success = codes.unwrap_or(usual.success);
@@ -258,7 +262,7 @@ pub(super) fn secret_map(form: &mut Form<'_>, path: &str, secrets: Secrets<'_>) 
             Ok(secret) => drop(found.insert(name, secret)),
             Err(reason) => {
                 let path = path.replace('.', "/");
-                form.note(Fault::new(format!("/{path}/{}", escape(&name)), "invalid", reason));
+                form.note(Fault::new(format!("/{path}/{}", escape(&name)), FaultCode::Invalid, reason));
             }
         }
     }
@@ -274,9 +278,9 @@ fn signing_keys(form: &mut Form<'_>, secrets: Secrets<'_>) -> Vec<Secret> {
     let mut keys = Vec::new();
     for (path, found) in here.chain(there) {
         match found {
-            Ok(key) if key.reveal().is_empty() => form.fault(&path, "invalid", "is empty"),
+            Ok(key) if key.reveal().is_empty() => form.fault(&path, FaultCode::Invalid, "is empty"),
             Ok(key) => keys.push(key),
-            Err(reason) => form.fault(&path, "invalid", reason),
+            Err(reason) => form.fault(&path, FaultCode::Invalid, reason),
         }
     }
     keys
@@ -286,7 +290,7 @@ fn signing_keys(form: &mut Form<'_>, secrets: Secrets<'_>) -> Vec<Secret> {
 fn statuses(form: &mut Form<'_>) -> Option<Vec<RangeInclusive<u16>>> {
     let given = form.value("success").and_then(Value::as_array).cloned()?;
     if given.is_empty() {
-        form.fault("success", "invalid", "must name at least one status");
+        form.fault("success", FaultCode::Invalid, "must name at least one status");
     }
     let mut ranges = Vec::new();
     for (n, value) in given.iter().enumerate() {
@@ -294,7 +298,7 @@ fn statuses(form: &mut Form<'_>) -> Option<Vec<RangeInclusive<u16>>> {
             Some(range) => ranges.push(range),
             None => form.fault(
                 &format!("success.{n}"),
-                "invalid",
+                FaultCode::Invalid,
                 "must be a status from 100 to 599, such as `304`, or a range such as `\"200-299\"`",
             ),
         }

@@ -5,6 +5,7 @@ use everbell_core::cron::Expression;
 use super::fields::TEMPLATE;
 use super::layers::Layers;
 use super::targets::refuse_all;
+use everbell_wire::FaultCode;
 use everbell_wire::Template;
 use everbell_wire::body::job::expression_fault;
 use everbell_wire::form::{Form, Naming};
@@ -16,11 +17,11 @@ pub(super) fn read(layers: &mut Layers) -> Vec<Template> {
         let mut form = Form::read(block, TEMPLATE, Naming::Snake);
         let name = form.text("name").unwrap_or_default().to_owned();
         if templates.iter().any(|known| known.name == name) {
-            form.fault("name", "invalid", "is already used; template names must be unique");
+            form.fault("name", FaultCode::Invalid, "is already used; template names must be unique");
         }
         let cron_expression = form.text("cronExpression").unwrap_or_default().to_owned();
         if let Err(error) = Expression::parse(&cron_expression) {
-            form.fault("cronExpression", error.code(), expression_fault(&error));
+            form.fault("cronExpression", FaultCode::from(&error), expression_fault(&error));
         }
         let mut template = Template::new(name, cron_expression);
         if let Some(text) = form.text("description") {

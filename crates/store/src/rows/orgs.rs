@@ -32,7 +32,7 @@ pub(crate) fn decide_writes(
     let (mut answers, mut rows) = (Vec::with_capacity(writes.len()), Vec::new());
     for write in writes {
         if !seen.insert(&write.id) {
-            return Err(Invalid::new("id", format!("org `{}` is named twice", write.id)).into());
+            return Err(Invalid::repeated_org(&write.id).into());
         }
         let old = there.remove(write.id.as_str());
         let living = old.as_ref().filter(|org| !org.place.deleted);
@@ -56,10 +56,7 @@ pub(crate) fn decide_writes(
 
 /// A refusal that says which of several orgs is meant.
 fn of_several(refused: Invalid, org: &OrgId, count: usize) -> StoreError {
-    if count == 1 {
-        return refused.into();
-    }
-    Invalid::new(refused.field, format!("org `{org}`: {}", refused.reason)).into()
+    if count == 1 { refused.into() } else { refused.for_org(org).into() }
 }
 
 /// A page of rows that are in the order of their org; there is one row more if there is another page.

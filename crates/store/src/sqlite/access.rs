@@ -37,10 +37,8 @@ impl AccessStore for SqliteStore {
     async fn find_token(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Token>> {
         const WHAT: &str = "looking for a token";
         let row: Option<TokenColumns> = {
-            let mut held = self.reader(WHAT).await?;
-            let mut tx = held.begin().await?;
             let query = sqlx::query(include_str!("sql/find_token.sql")).bind(hash.to_vec()).bind(Micros::from(now));
-            tx.first(query).await?
+            self.read_first(WHAT, query).await?
         };
         let Some(mut token) = row.map(TokenColumns::read) else { return Ok(None) };
         let minute = Micros::minute_of(now);
@@ -57,9 +55,8 @@ impl AccessStore for SqliteStore {
     }
 
     async fn list_tokens(&self) -> StoreResult<Vec<Token>> {
-        let mut held = self.reader("listing tokens").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<TokenColumns> = tx.all(sqlx::query(include_str!("sql/list_tokens.sql"))).await?;
+        let rows: Vec<TokenColumns> =
+            self.read("listing tokens", sqlx::query(include_str!("sql/list_tokens.sql"))).await?;
         Ok(rows.into_iter().map(TokenColumns::read).collect())
     }
 
@@ -102,13 +99,11 @@ impl AccessStore for SqliteStore {
     async fn find_session(&self, hash: &[u8; 32], now: Timestamp) -> StoreResult<Option<Session>> {
         const WHAT: &str = "looking for a session";
         let row: Option<SessionColumns> = {
-            let mut held = self.reader(WHAT).await?;
-            let mut tx = held.begin().await?;
             let query = sqlx::query(include_str!("sql/find_session.sql"))
                 .bind(hash.to_vec())
                 .bind(Micros::from(now))
                 .bind(Micros::from(Session::idle_since(now)));
-            tx.first(query).await?
+            self.read_first(WHAT, query).await?
         };
         let Some(mut session) = row.map(SessionColumns::read).transpose()? else { return Ok(None) };
         let minute = Micros::minute_of(now);
@@ -131,9 +126,7 @@ impl AccessStore for SqliteStore {
             .bind(filter.actor.clone())
             .bind(MAX_LISTED_SESSIONS)
             .bind(Micros::from(Session::idle_since(now)));
-        let mut held = self.reader("listing sessions").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<SessionColumns> = tx.all(query).await?;
+        let rows: Vec<SessionColumns> = self.read("listing sessions", query).await?;
         Ok(readable(rows, |row| row.id, SessionColumns::read).0)
     }
 
@@ -164,20 +157,16 @@ impl AccessStore for SqliteStore {
             .bind(cursor_time(after)?)
             .bind(after.map(|cursor| cursor.id))
             .bind(page.limit + 1);
-        let mut held = self.reader("listing the audit trail").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<AuditColumns> = tx.all(query).await?;
+        let rows: Vec<AuditColumns> = self.read("listing the audit trail", query).await?;
         let cursor = |row: &AuditColumns| Cursor { value: row.at.0.to_string(), id: row.id };
         Ok(page_of(rows, page.limit, cursor, |row| row.id, AuditColumns::read))
     }
 
     async fn find_request(&self, request: &RequestKey, now: Timestamp) -> StoreResult<Remembered> {
-        let mut held = self.reader("looking for a request").await?;
-        let mut tx = held.begin().await?;
         let query = sqlx::query(include_str!("sql/find_request.sql"))
             .bind(request.key.clone())
             .bind(Micros::earlier(now, REQUEST_RETENTION));
-        let row: Option<RequestRow> = tx.first(query).await?;
+        let row: Option<RequestRow> = self.read_first("looking for a request", query).await?;
         remembered(request, row)
     }
 

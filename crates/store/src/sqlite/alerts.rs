@@ -71,9 +71,7 @@ impl AlertStore for SqliteStore {
             .bind(filter.job.as_ref().map(ToString::to_string))
             .bind(page.after.as_ref().map(|cursor| cursor.id))
             .bind(page.limit + 1);
-        let mut held = self.reader("listing problems").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<ProblemColumns> = tx.all(query).await?;
+        let rows: Vec<ProblemColumns> = self.read("listing problems", query).await?;
         let cursor = |row: &ProblemColumns| Cursor { value: String::new(), id: row.id };
         Ok(page_of(rows, page.limit, cursor, |row| row.id, ProblemColumns::read))
     }
@@ -139,9 +137,7 @@ impl AlertStore for SqliteStore {
     async fn last_successes(&self, jobs: &[JobKey]) -> StoreResult<Vec<(JobKey, Timestamp)>> {
         let keys: Vec<String> = jobs.iter().map(ToString::to_string).collect();
         let query = sqlx::query(include_str!("sql/last_successes.sql")).bind(batch::rows(&keys));
-        let mut held = self.reader("reading last successes").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<SuccessColumns> = tx.all(query).await?;
+        let rows: Vec<SuccessColumns> = self.read("reading last successes", query).await?;
         rows.into_iter().filter_map(SuccessColumns::read).collect()
     }
 
@@ -154,9 +150,7 @@ impl AlertStore for SqliteStore {
             .bind(filter.status.map(DeliveryStatus::as_str))
             .bind(page.after.as_ref().map(|cursor| cursor.id))
             .bind(page.limit + 1);
-        let mut held = self.reader("listing messages").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<DeliveryColumns> = tx.all(query).await?;
+        let rows: Vec<DeliveryColumns> = self.read("listing messages", query).await?;
         let cursor = |row: &DeliveryColumns| Cursor { value: String::new(), id: row.id };
         Ok(page_of(rows, page.limit, cursor, |row| row.id, DeliveryColumns::read))
     }

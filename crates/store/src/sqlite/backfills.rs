@@ -37,9 +37,7 @@ impl BackfillStore for SqliteStore {
 
     async fn get_backfill(&self, id: BackfillId) -> StoreResult<Backfill> {
         let query = sqlx::query(include_str!("sql/get_backfill.sql")).bind(id.as_uuid());
-        let mut held = self.reader("reading a backfill").await?;
-        let mut tx = held.begin().await?;
-        let row: Option<BackfillColumns> = tx.first(query).await?;
+        let row: Option<BackfillColumns> = self.read_first("reading a backfill", query).await?;
         row.ok_or_else(|| StoreError::not_found("backfill", id))?.read()
     }
 
@@ -47,18 +45,14 @@ impl BackfillStore for SqliteStore {
         check_backfills(limit)?;
         let query = sqlx::query(include_str!("sql/open_backfills.sql"));
         let query = query.bind(job.map(ToString::to_string)).bind(limit);
-        let mut held = self.reader("looking for backfills").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<BackfillColumns> = tx.all(query).await?;
+        let rows: Vec<BackfillColumns> = self.read("looking for backfills", query).await?;
         Ok(readable(rows, |row| row.id, BackfillColumns::read).0)
     }
 
     async fn backfills_of(&self, job: &JobKey, limit: u32) -> StoreResult<Vec<Backfill>> {
         check_backfills(limit)?;
         let query = sqlx::query(include_str!("sql/backfills_of.sql")).bind(job.to_string()).bind(limit);
-        let mut held = self.reader("listing backfills").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<BackfillColumns> = tx.all(query).await?;
+        let rows: Vec<BackfillColumns> = self.read("listing backfills", query).await?;
         Ok(readable(rows, |row| row.id, BackfillColumns::read).0)
     }
 
@@ -66,9 +60,7 @@ impl BackfillStore for SqliteStore {
         check_looked_up(runs.len())?;
         let ids = batch::ids(runs.iter().map(RunId::as_uuid));
         let query = sqlx::query(include_str!("sql/look_up_runs.sql")).bind(ids);
-        let mut held = self.reader("looking up runs").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<SlotRunColumns> = tx.all(query).await?;
+        let rows: Vec<SlotRunColumns> = self.read("looking up runs", query).await?;
         rows.into_iter().map(SlotRunColumns::read).collect()
     }
 
@@ -77,9 +69,7 @@ impl BackfillStore for SqliteStore {
         let slots = batch::rows(slots.iter().copied().map(Micros::from));
         let query = sqlx::query(include_str!("sql/runs_of_slots.sql"));
         let query = query.bind(job.to_string()).bind(org_text(org).to_owned()).bind(slots);
-        let mut held = self.reader("looking up the runs of slots").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<SlotRunColumns> = tx.all(query).await?;
+        let rows: Vec<SlotRunColumns> = self.read("looking up the runs of slots", query).await?;
         rows.into_iter().map(SlotRunColumns::read).collect()
     }
 }

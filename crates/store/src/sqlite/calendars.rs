@@ -22,9 +22,8 @@ use crate::rows::{JobColumns, TimerColumns, readable};
 #[async_trait]
 impl CalendarStore for SqliteStore {
     async fn calendars(&self) -> StoreResult<Vec<StoredCalendar>> {
-        let mut held = self.reader("reading calendars").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<CalendarColumns> = tx.all(sqlx::query(include_str!("sql/calendars.sql"))).await?;
+        let rows: Vec<CalendarColumns> =
+            self.read("reading calendars", sqlx::query(include_str!("sql/calendars.sql"))).await?;
         Ok(readable(rows, |row| row.name.clone(), CalendarColumns::read).0)
     }
 

@@ -45,10 +45,9 @@ impl SqliteStore {
 
     pub(super) async fn started_after(&self, ended: RunId, at: Timestamp, limit: u32) -> StoreResult<Vec<Run>> {
         let (first, last, trigger) = ids_after(ended, at);
-        let mut held = self.reader("reading runs of a chain").await?;
-        let mut tx = held.begin().await?;
         let query = sqlx::query(filled_sql!(include_str!("sql/runs_after.sql")));
-        let rows: Vec<RunColumns> = tx.all(query.bind(first).bind(last).bind(trigger).bind(limit)).await?;
+        let rows: Vec<RunColumns> =
+            self.read("reading runs of a chain", query.bind(first).bind(last).bind(trigger).bind(limit)).await?;
         rows.into_iter().map(RunColumns::read).collect()
     }
 }

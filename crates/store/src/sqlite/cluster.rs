@@ -103,9 +103,8 @@ impl ClusterStore for SqliteStore {
     }
 
     async fn list_instances(&self) -> StoreResult<Vec<Instance>> {
-        let mut held = self.reader("listing instances").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<InstanceColumns> = tx.all(sqlx::query(include_str!("sql/list_instances.sql"))).await?;
+        let rows: Vec<InstanceColumns> =
+            self.read("listing instances", sqlx::query(include_str!("sql/list_instances.sql"))).await?;
         Ok(readable(rows, |row| row.id, InstanceColumns::read).0)
     }
 

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use everbell_core::store::{StoreError, StoreResult, UnavailableReason};
 use jiff::Timestamp;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, SqliteConnection, SqlitePool};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous};
+use sqlx::{ConnectOptions, FromRow, SqliteConnection, SqlitePool};
 use tokio::sync::{Mutex, Notify};
 
 use super::awaited_commits::AwaitedCommits;
@@ -47,6 +47,22 @@ impl SqliteStore {
             tx.commit().await?;
         }
         Ok(written)
+    }
+
+    /// Reads all rows of a statement.
+    pub(super) async fn read<T>(&self, what: impl Into<String>, statement: Statement) -> StoreResult<Vec<T>>
+    where
+        T: for<'r> FromRow<'r, SqliteRow>,
+    {
+        self.reader(what).await?.begin().await?.all(statement).await
+    }
+
+    /// Reads the first row of a statement.
+    pub(super) async fn read_first<T>(&self, what: impl Into<String>, statement: Statement) -> StoreResult<Option<T>>
+    where
+        T: for<'r> FromRow<'r, SqliteRow>,
+    {
+        self.reader(what).await?.begin().await?.first(statement).await
     }
 
     /// Opens or creates the database in this file, and brings its schema up to date. A new file and a new folder belong

@@ -31,11 +31,7 @@ impl CounterStore for SqliteStore {
 
     async fn count_hour(&self, hour: &HourToCount, now: Timestamp) -> StoreResult<bool> {
         // Counted by a reader: a writer would keep others waiting for as long as it takes.
-        let rows: Vec<EndedColumns> = {
-            let mut held = self.reader(COUNTING).await?;
-            let mut tx = held.begin().await?;
-            tx.all(counting(hour.hour, hour.end(), None)).await?
-        };
+        let rows: Vec<EndedColumns> = { self.read(COUNTING, counting(hour.hour, hour.end(), None)).await? };
         let start = Micros::from(hour.hour);
         let mut held = self.writer(COUNTING).await?;
         let mut tx = held.begin().await?;
@@ -57,9 +53,7 @@ impl CounterStore for SqliteStore {
         to: Timestamp,
         job: Option<&JobKey>,
     ) -> StoreResult<Vec<(CounterGroup, RunCounters)>> {
-        let mut held = self.reader("counting ended runs").await?;
-        let mut tx = held.begin().await?;
-        Ok(ended_runs(tx.all(counting(from, to, job)).await?))
+        Ok(ended_runs(self.read("counting ended runs", counting(from, to, job)).await?))
     }
 
     async fn read_counters(
@@ -75,9 +69,7 @@ impl CounterStore for SqliteStore {
                 sqlx::query(include_str!("sql/read_job_counters.sql")).bind(from).bind(to).bind(job.to_string())
             }
         };
-        let mut held = self.reader("reading counters").await?;
-        let mut tx = held.begin().await?;
-        Ok(counters(tx.all(query).await?))
+        Ok(counters(self.read("reading counters", query).await?))
     }
 
     async fn prune_counters(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

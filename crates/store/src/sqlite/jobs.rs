@@ -105,9 +105,9 @@ impl JobStore for SqliteStore {
     }
 
     async fn count_targets(&self) -> StoreResult<Vec<TargetCount>> {
-        let mut held = self.reader("counting jobs of targets").await?;
-        let mut tx = held.begin().await?;
-        Ok(target_counts(tx.all(sqlx::query(include_str!("sql/count_targets.sql"))).await?))
+        Ok(target_counts(
+            self.read("counting jobs of targets", sqlx::query(include_str!("sql/count_targets.sql"))).await?,
+        ))
     }
 
     async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>> {
@@ -115,9 +115,9 @@ impl JobStore for SqliteStore {
     }
 
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {
-        let mut held = self.reader("looking for pauses that end").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<(Uuid, Micros)> = tx.all(sqlx::query(include_str!("sql/pauses_ending.sql")).bind(limit)).await?;
+        let rows: Vec<(Uuid, Micros)> = self
+            .read("looking for pauses that end", sqlx::query(include_str!("sql/pauses_ending.sql")).bind(limit))
+            .await?;
         Ok(rows.into_iter().map(|(id, until)| (JobId::from_uuid(id), until.into())).collect())
     }
 }

@@ -8,10 +8,8 @@ use crate::rows::declarations::{read_releases, write_releases};
 
 impl SqliteStore {
     pub(super) async fn read_releases(&self, source: Source, app: &App) -> StoreResult<Releases> {
-        let mut held = self.reader("reading releases").await?;
-        let mut tx = held.begin().await?;
         let query = sqlx::query(include_str!("sql/releases.sql")).bind(source.as_str()).bind(app.as_str().to_owned());
-        let found: Option<(String,)> = tx.first(query).await?;
+        let found: Option<(String,)> = self.read_first("reading releases", query).await?;
         read_releases(app, found.as_ref().map(|(text,)| text.as_str()))
     }
 

@@ -20,9 +20,8 @@ use crate::rows::{AuditColumns, check_limit, cursor_time, page_of, readable};
 #[async_trait]
 impl ReportStore for SqliteStore {
     async fn last_departure(&self) -> StoreResult<Option<Timestamp>> {
-        let mut held = self.reader("reading heartbeats").await?;
-        let mut tx = held.begin().await?;
-        let row: Option<(Micros,)> = tx.first(sqlx::query(include_str!("sql/last_departure.sql"))).await?;
+        let row: Option<(Micros,)> =
+            self.read_first("reading heartbeats", sqlx::query(include_str!("sql/last_departure.sql"))).await?;
         Ok(row.map(|(at,)| at.into()))
     }
 
@@ -36,9 +35,7 @@ impl ReportStore for SqliteStore {
         check_absences(limit)?;
         let query = sqlx::query(include_str!("sql/absences.sql"));
         let query = query.bind(from.map(Micros::from)).bind(to.map(Micros::from)).bind(limit);
-        let mut held = self.reader("reading absences").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<AbsenceColumns> = tx.all(query).await?;
+        let rows: Vec<AbsenceColumns> = self.read("reading absences", query).await?;
         Ok(rows.into_iter().map(AbsenceColumns::read).collect())
     }
 
@@ -54,17 +51,13 @@ impl ReportStore for SqliteStore {
             .bind(Micros::from(range.gaps_from))
             .bind(Micros::from(range.decided_until))
             .bind(Micros::from(folded_until));
-        let mut held = self.reader("counting late slots").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<LateSlotsColumns> = tx.all(query).await?;
+        let rows: Vec<LateSlotsColumns> = self.read("counting late slots", query).await?;
         Ok(readable(rows, |row| row.job_key.clone(), LateSlotsColumns::read).0)
     }
 
     async fn count_gaps(&self, from: Timestamp, to: Timestamp) -> StoreResult<Vec<GapCount>> {
         let query = sqlx::query(include_str!("sql/count_gaps.sql")).bind(Micros::from(from)).bind(Micros::from(to));
-        let mut held = self.reader("counting gaps").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<GapCountColumns> = tx.all(query).await?;
+        let rows: Vec<GapCountColumns> = self.read("counting gaps", query).await?;
         Ok(gap_counts(rows))
     }
 
@@ -72,17 +65,14 @@ impl ReportStore for SqliteStore {
         check_org_fires(limit)?;
         let query = sqlx::query(include_str!("sql/org_fires.sql"));
         let query = query.bind(Micros::from(from)).bind(Micros::from(to)).bind(limit);
-        let mut held = self.reader("listing fires of orgs").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<OrgFiresColumns> = tx.all(query).await?;
+        let rows: Vec<OrgFiresColumns> = self.read("listing fires of orgs", query).await?;
         Ok(readable(rows, |row| row.job_id, OrgFiresColumns::read).0)
     }
 
     async fn job_keys(&self, jobs: &[JobId]) -> StoreResult<Vec<(JobId, JobKey)>> {
         let ids = batch::ids(jobs.iter().map(JobId::as_uuid));
-        let mut held = self.reader("reading keys of jobs").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<(Uuid, String)> = tx.all(sqlx::query(include_str!("sql/job_keys.sql")).bind(ids)).await?;
+        let rows: Vec<(Uuid, String)> =
+            self.read("reading keys of jobs", sqlx::query(include_str!("sql/job_keys.sql")).bind(ids)).await?;
         Ok(readable(rows, |(id, _)| *id, job_key).0)
     }
 
@@ -93,9 +83,7 @@ impl ReportStore for SqliteStore {
             .bind(cursor_time(after)?)
             .bind(after.map(|cursor| cursor.id))
             .bind(page.limit + 1);
-        let mut held = self.reader("listing backfills").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<AuditColumns> = tx.all(query).await?;
+        let rows: Vec<AuditColumns> = self.read("listing backfills", query).await?;
         let cursor = |row: &AuditColumns| Cursor { value: row.at.0.to_string(), id: row.id };
         Ok(page_of(rows, page.limit, cursor, |row| row.id, AuditColumns::read))
     }

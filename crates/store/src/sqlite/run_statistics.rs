@@ -21,9 +21,7 @@ impl SqliteStore {
             .bind(recent_runs.each())
             .bind(from)
             .bind(to);
-        let mut held = self.reader("reading recent runs").await?;
-        let mut tx = held.begin().await?;
-        tx.all(query).await
+        self.read("reading recent runs", query).await
     }
 }
 

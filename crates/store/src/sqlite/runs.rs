@@ -201,10 +201,8 @@ impl RunStore for SqliteStore {
     }
 
     async fn get_run(&self, run: RunId) -> StoreResult<Run> {
-        let mut held = self.reader("reading a run").await?;
-        let mut tx = held.begin().await?;
         let query = sqlx::query(filled_sql!(include_str!("sql/get_run.sql"))).bind(run.as_uuid());
-        let found: Option<WholeRun> = tx.first(query).await?;
+        let found: Option<WholeRun> = self.read_first("reading a run", query).await?;
         found.ok_or_else(|| StoreError::not_found("run", run))?.read()
     }
 
@@ -245,9 +243,7 @@ impl RunStore for SqliteStore {
     }
 
     async fn count_runs_by_time(&self, histogram: &RunHistogram) -> StoreResult<Vec<Bucket>> {
-        let mut held = self.reader("counting runs").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<HistogramColumns> = tx.all(counting(histogram)).await?;
+        let rows: Vec<HistogramColumns> = self.read("counting runs", counting(histogram)).await?;
         Ok(summary::buckets(histogram, &rows))
     }
 
@@ -269,9 +265,7 @@ impl RunStore for SqliteStore {
             .bind(page.limit + 1)
             .bind(filter.job_key.as_ref().map(ToString::to_string))
             .bind(filter.label.as_ref().map(label_text));
-        let mut held = self.reader("listing gaps").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<GapColumns> = tx.all(query).await?;
+        let rows: Vec<GapColumns> = self.read("listing gaps", query).await?;
         let cursor = |row: &GapColumns| Cursor { value: row.first_slot_at.0.to_string(), id: row.id };
         Ok(page_of(rows, page.limit, cursor, |row| row.id, GapColumns::read))
     }

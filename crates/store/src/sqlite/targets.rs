@@ -16,9 +16,8 @@ use crate::rows::targets::{TargetColumns, too_many};
 #[async_trait]
 impl TargetStore for SqliteStore {
     async fn stored_targets(&self) -> StoreResult<Vec<StoredTarget>> {
-        let mut held = self.reader("reading targets").await?;
-        let mut tx = held.begin().await?;
-        let rows: Vec<TargetColumns> = tx.all(sqlx::query(include_str!("sql/stored_targets.sql"))).await?;
+        let rows: Vec<TargetColumns> =
+            self.read("reading targets", sqlx::query(include_str!("sql/stored_targets.sql"))).await?;
         Ok(readable(rows, |row| row.label.clone(), TargetColumns::read).0)
     }
 

@@ -8,6 +8,7 @@ use everbell_http::api::targets::{document, editable};
 use everbell_http::internal_call::InternalCall;
 use everbell_http::problem::{Kind, Problem};
 use everbell_wire as wire;
+use everbell_wire::FaultCode;
 use everbell_wire::body::target::{value_from_text, value_to_text};
 use everbell_wire::form::{Field, Kind as FieldKind, optional};
 use serde::Deserialize;
@@ -273,7 +274,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let current = current(&request).await?;
     let label = current.as_ref().map_or_else(|| typed(&request, "target"), |target| target.target.clone());
     if let Err(invalid) = everbell::Target::new(&label) {
-        let fault = everbell_wire::form::Fault::new("/target", "invalid", invalid.reason);
+        let fault = everbell_wire::form::Fault::new("/target", FaultCode::Invalid, invalid.reason);
         return form(&request, current, Some(&Problem::body(vec![fault])), None).await;
     }
     let existing = current.as_ref().and_then(|target| target.definition.clone());

@@ -5,6 +5,7 @@ use everbell_core::{Invalid, Zone};
 
 use super::job::ZONE;
 use crate::form::{Field, Form, Kind, optional};
+use crate::problem::FaultCode;
 
 /// A day of a list, with its name.
 const DAY: Kind = Kind::Text { min: 1, max: 250 };
@@ -36,7 +37,7 @@ pub fn read_content(form: &mut Form<'_>, ics: Option<&str>) -> Option<CalendarCo
     let mut content = CalendarContent::default();
     match form.text("timezone").map(Zone::get) {
         Some(Ok(zone)) => content.timezone = Some(zone),
-        Some(Err(error)) => form.fault("timezone", "unknown_zone", error.to_string()),
+        Some(Err(error)) => form.fault("timezone", FaultCode::UnknownZone, error.to_string()),
         None => {}
     }
     let mut problems: Vec<Invalid> = Vec::new();
@@ -44,7 +45,7 @@ pub fn read_content(form: &mut Form<'_>, ics: Option<&str>) -> Option<CalendarCo
     for (index, text) in dates.iter().enumerate() {
         match text.parse::<DayEntry>() {
             Ok(entry) => content.entries.push(entry),
-            Err(problem) => form.fault(&format!("dates.{index}"), "invalid", problem.reason),
+            Err(problem) => form.fault(&format!("dates.{index}"), FaultCode::Invalid, problem.reason),
         }
     }
     let weekly: Vec<String> = form.list("weekly").into_iter().map(str::to_owned).collect();
@@ -61,7 +62,7 @@ pub fn read_content(form: &mut Form<'_>, ics: Option<&str>) -> Option<CalendarCo
         problems.extend(content.check().err());
     }
     for problem in &problems {
-        form.fault(problem.field, "invalid", problem.reason.clone());
+        form.fault(problem.field, FaultCode::Invalid, problem.reason.clone());
     }
     form.faults_mut().is_empty().then_some(content)
 }

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::form::{Fault, Field, Form, Kind, Naming, TEXT, optional, required};
 use crate::policies::fields as policies;
+use crate::problem::FaultCode;
 use crate::time_input::{Refusal, TimeReader};
 
 /// A cron expression; longer texts are refused before they are parsed.
@@ -119,7 +120,11 @@ fn read_fields(value: &Value, payload: Option<&RawValue>, naming: Naming, fields
     };
     policies::read(&form, &mut draft);
     if form.has("jobKey") && form.text("jobKey") == form.text("policies.dependsOn.jobKey") {
-        form.fault("policies.dependsOn.jobKey", "invalid", "is the job itself, which would wait for itself for ever");
+        form.fault(
+            "policies.dependsOn.jobKey",
+            FaultCode::Invalid,
+            "is the job itself, which would wait for itself for ever",
+        );
     }
     for invalid in draft.check().err().unwrap_or_default() {
         refuse(&mut form, &invalid);
@@ -146,10 +151,10 @@ fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
     let (wanted, other) = if once { ("runAt", "cronExpression") } else { ("cronExpression", "runAt") };
     let kind = if once { "one-time" } else { "recurring" };
     if !form.has(wanted) {
-        form.fault(wanted, "required", format!("is required for a {kind} job"));
+        form.fault(wanted, FaultCode::Required, format!("is required for a {kind} job"));
     }
     if form.has(other) {
-        form.fault(other, "invalid", format!("a {kind} job has `{}` instead", form.spell(wanted)));
+        form.fault(other, FaultCode::Invalid, format!("a {kind} job has `{}` instead", form.spell(wanted)));
     }
     if once {
         // A valid time, so that only the missing one is a fault.
@@ -161,16 +166,24 @@ fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
 /// Reads the schedule of a job that starts after another one, which has no clock.
 fn following(form: &mut Form<'_>) -> Timing {
     if !form.has("after") {
-        form.fault("after", "required", "is required for a job that starts after another one");
+        form.fault("after", FaultCode::Required, "is required for a job that starts after another one");
     }
     for clock in ["cronExpression", "runAt"] {
         if form.has(clock) {
             let after = form.spell("after");
-            form.fault(clock, "invalid", format!("a job that starts after another one has `{after}` and no clock"));
+            form.fault(
+                clock,
+                FaultCode::Invalid,
+                format!("a job that starts after another one has `{after}` and no clock"),
+            );
         }
     }
     if form.text("scheduleType").is_some_and(|word| word != "after") {
-        form.fault("scheduleType", "invalid", "must be `after` for a job that starts after another one, or absent");
+        form.fault(
+            "scheduleType",
+            FaultCode::Invalid,
+            "must be `after` for a job that starts after another one, or absent",
+        );
     }
     Timing::After {
         // The form has noted a missing one already.
@@ -188,16 +201,16 @@ pub fn time(form: &mut Form<'_>, path: &str, zone: &Zone) -> Option<Timestamp> {
         Some(hint) => format!("{reason}; {hint}"),
         None => reason,
     };
-    read.map_err(|refusal| form.fault(path, "invalid", message(refusal))).ok()
+    read.map_err(|refusal| form.fault(path, FaultCode::Invalid, message(refusal))).ok()
 }
 
 /// Notes a fault that core found, with the codes of the API for expressions and zones.
 fn refuse(form: &mut Form<'_>, invalid: &Invalid) {
     match (invalid.field, form.text("cronExpression").map(Expression::parse)) {
         ("cronExpression", Some(Err(error))) => {
-            form.fault("cronExpression", error.code(), expression_fault(&error));
+            form.fault("cronExpression", FaultCode::from(&error), expression_fault(&error));
         }
-        ("timezone", _) => form.fault("timezone", "unknown_zone", invalid.reason.clone()),
+        ("timezone", _) => form.fault("timezone", FaultCode::UnknownZone, invalid.reason.clone()),
         _ => form.refuse(invalid),
     }
 }

@@ -7,6 +7,52 @@ use crate::form::{Field, Kind, TEXT, optional, required};
 /// A path of a file or folder.
 pub const PATH: Kind = Kind::Text { min: 1, max: 4_096 };
 
+/// Keys that targets and notification channels share.
+pub const CA_FILE: Field = optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM.");
+/// See [`CA_FILE`].
+pub const ALLOW_PRIVATE: Field = optional(
+    "allowPrivate",
+    Kind::Flag,
+    "Whether addresses of this machine and of private networks may be called; yes if absent.",
+);
+/// See [`CA_FILE`].
+pub const ALLOW_LINK_LOCAL: Field = optional(
+    "allowLinkLocal",
+    Kind::Flag,
+    "Whether link-local addresses, such as cloud metadata services, may be called; no if absent.",
+);
+/// See [`CA_FILE`].
+pub const HEADERS: Field = optional("headers", Kind::Map(&Kind::Secret), "Additional headers.");
+/// See [`CA_FILE`].
+pub const SIGNING_KEYS: Field = optional(
+    "signingKeys",
+    Kind::List { of: &Kind::Secret, max: 10 },
+    "Keys for Standard Webhooks signatures; each key signs.",
+);
+/// See [`CA_FILE`].
+pub const SIGNING_KEY_FILES: Field =
+    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys.");
+/// See [`CA_FILE`].
+pub const CWD: Field = optional("cwd", PATH, "The working directory; the server's if absent.");
+/// See [`CA_FILE`].
+pub const USER: Field = optional("user", TEXT, "The user to run as, by name or number; the server's if absent.");
+/// See [`CA_FILE`].
+pub const GROUP: Field = optional("group", TEXT, "The group to run as, by name or number; the user's if absent.");
+/// See [`CA_FILE`].
+pub const ENV: Field = optional("env", Kind::Map(&Kind::Secret), "Environment variables to set.");
+/// See [`CA_FILE`].
+pub const PASS_ENV: Field = optional(
+    "passEnv",
+    Kind::List { of: &TEXT, max: 1_000 },
+    "Environment variables to pass on from the server, besides `PATH`, `HOME`, `LANG` and `TZ`.",
+);
+/// See [`CA_FILE`].
+pub const EXIT_CODES: Field = optional(
+    "success",
+    Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
+    "Exit codes that count as success; `[0]` if absent.",
+);
+
 /// Stands for a secret that is not shown.
 pub const HIDDEN: &str = "(hidden)";
 
@@ -29,13 +75,9 @@ pub const LOG_TARGET: &[Field] =
 pub const HTTP_TARGET: &[Field] = with_common_fields!(
     required("url", Kind::Secret, "The URL to call."),
     optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "The HTTP method; POST if absent."),
-    optional("headers", Kind::Map(&Kind::Secret), "Additional headers."),
-    optional(
-        "signingKeys",
-        Kind::List { of: &Kind::Secret, max: 10 },
-        "Keys for Standard Webhooks signatures; each key signs."
-    ),
-    optional("signingKeyFiles", Kind::List { of: &PATH, max: 10 }, "Files with additional keys."),
+    HEADERS,
+    SIGNING_KEYS,
+    SIGNING_KEY_FILES,
     optional("timeout", Kind::Span, "Time limit of the whole call; 30s if absent."),
     optional(
         "async",
@@ -52,17 +94,9 @@ pub const HTTP_TARGET: &[Field] = with_common_fields!(
         Kind::List { of: &Kind::Json, max: 20 },
         "Status codes that count as success, such as `304` or `\"200-299\"`; `[\"200-299\"]` if absent."
     ),
-    optional("caFile", PATH, "Certificates to trust in addition to the system's, in PEM."),
-    optional(
-        "allowPrivate",
-        Kind::Flag,
-        "Whether addresses of this machine and of private networks may be called; yes if absent."
-    ),
-    optional(
-        "allowLinkLocal",
-        Kind::Flag,
-        "Whether link-local addresses, such as cloud metadata services, may be called; no if absent."
-    )
+    CA_FILE,
+    ALLOW_PRIVATE,
+    ALLOW_LINK_LOCAL
 );
 
 /// The keys of a `command` target.
@@ -72,20 +106,12 @@ pub const COMMAND_TARGET: &[Field] = with_common_fields!(
         Kind::List { of: &Kind::Text { min: 0, max: 10_000 }, max: 1_000 },
         "The program and its arguments; never a shell."
     ),
-    optional("cwd", PATH, "The working directory; the server's if absent."),
-    optional("user", TEXT, "The user to run as, by name or number; the server's if absent."),
-    optional("group", TEXT, "The group to run as, by name or number; the user's if absent."),
-    optional("env", Kind::Map(&Kind::Secret), "Environment variables to set."),
-    optional(
-        "passEnv",
-        Kind::List { of: &TEXT, max: 1_000 },
-        "Environment variables to pass on from the server, besides `PATH`, `HOME`, `LANG` and `TZ`."
-    ),
-    optional(
-        "success",
-        Kind::List { of: &Kind::Integer { min: 0, max: 255 }, max: 256 },
-        "Exit codes that count as success; `[0]` if absent."
-    ),
+    CWD,
+    USER,
+    GROUP,
+    ENV,
+    PASS_ENV,
+    EXIT_CODES,
     optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's.")
 );
 

@@ -29,8 +29,8 @@ pub struct Fault {
 
 impl Fault {
     /// A fault of the member at a JSON pointer.
-    pub fn new(pointer: impl Into<String>, code: impl Into<FaultCode>, detail: impl Into<String>) -> Fault {
-        Fault { pointer: pointer.into(), code: code.into(), detail: detail.into() }
+    pub fn new(pointer: impl Into<String>, code: FaultCode, detail: impl Into<String>) -> Fault {
+        Fault { pointer: pointer.into(), code, detail: detail.into() }
     }
 }
 
@@ -53,7 +53,7 @@ impl<'v> Form<'v> {
             }
             other => {
                 let detail = format!("must be {}, not {}", naming.object(), naming.kind_of(other));
-                faults.push(Fault::new("", "wrong_type", detail));
+                faults.push(Fault::new("", FaultCode::WrongType, detail));
                 Cow::Owned(Map::new())
             }
         };
@@ -78,14 +78,14 @@ impl<'v> Form<'v> {
     }
 
     /// Notes a fault of the member at this path of names.
-    pub fn fault(&mut self, path: &str, code: impl Into<FaultCode>, detail: impl Into<String>) {
+    pub fn fault(&mut self, path: &str, code: FaultCode, detail: impl Into<String>) {
         let spelled: Vec<_> = path.split('.').map(|name| self.naming.spell(name)).collect();
         self.note(Fault::new(format!("/{}", spelled.join("/")), code, detail));
     }
 
     /// Notes a fault that core found. Core separates names by dots.
     pub fn refuse(&mut self, invalid: &Invalid) {
-        self.fault(invalid.field, "invalid", invalid.reason.clone());
+        self.fault(invalid.field, FaultCode::Invalid, invalid.reason.clone());
     }
 
     /// The name in the spelling of the document.
@@ -166,7 +166,7 @@ fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, namin
         match fields.iter().find(|field| naming.spell(field.name) == *name) {
             // Faults that are only counted need no suggestion.
             None if faults.len() >= MAX_LISTED_FAULTS => {
-                faults.push(Fault::new(pointer, "unknown_field", "is not known here"));
+                faults.push(Fault::new(pointer, FaultCode::UnknownField, "is not known here"));
             }
             None => faults.push(unknown(pointer, name, fields, naming)),
             Some(field) if value.is_null() && !field.required => {}
@@ -176,7 +176,7 @@ fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, namin
     for field in fields.iter().filter(|field| field.required) {
         let name = naming.spell(field.name);
         if !members.contains_key(&*name) {
-            faults.push(Fault::new(format!("{at}/{name}"), "required", format!("is required: {}", field.doc)));
+            faults.push(Fault::new(format!("{at}/{name}"), FaultCode::Required, format!("is required: {}", field.doc)));
         }
     }
 }
@@ -184,7 +184,7 @@ fn check_members(members: &Map<String, Value>, fields: &[Field], at: &str, namin
 /// Refuses an object whose members are too many to be checked one by one.
 fn too_many(members: &Map<String, Value>, at: &str) -> Option<Fault> {
     let detail = || format!("has {} members; at most {MAX_MEMBERS} are allowed here", members.len());
-    (members.len() > MAX_MEMBERS).then(|| Fault::new(at, "out_of_range", detail()))
+    (members.len() > MAX_MEMBERS).then(|| Fault::new(at, FaultCode::OutOfRange, detail()))
 }
 
 fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
@@ -195,30 +195,30 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         (Kind::Text { min, max }, Value::String(text)) => {
             let length = text.chars().count();
             if text.contains('\0') {
-                fault("invalid", "must not contain NUL".to_owned());
+                fault(FaultCode::Invalid, "must not contain NUL".to_owned());
             } else if !(*min..=*max).contains(&length) {
                 let bounds = if min == max { min.to_string() } else { format!("{min} to {max}") };
                 let is_blank = length > 0 && text.trim().is_empty();
                 let found = if is_blank { "is blank".to_owned() } else { format!("has {length}") };
-                fault("out_of_range", format!("must be {bounds} characters, this {found}"));
+                fault(FaultCode::OutOfRange, format!("must be {bounds} characters, this {found}"));
             }
         }
         (Kind::Word(words), Value::String(text)) => {
             if !words.contains(&text.as_str()) {
-                fault("invalid", format!("must be one of {}", words.join(", ")));
+                fault(FaultCode::Invalid, format!("must be one of {}", words.join(", ")));
             }
         }
         (Kind::Integer { min, max }, Value::Number(number)) => match number.as_i64() {
             Some(number) if (*min..=*max).contains(&number) => {}
-            Some(number) => fault("out_of_range", format!("must be from {min} to {max}, not {number}")),
-            None => fault("out_of_range", format!("must be a whole number from {min} to {max}")),
+            Some(number) => fault(FaultCode::OutOfRange, format!("must be from {min} to {max}, not {number}")),
+            None => fault(FaultCode::OutOfRange, format!("must be a whole number from {min} to {max}")),
         },
         // Its meaning may depend on a zone, so it is parsed later.
         (Kind::Time, Value::String(text)) if text.chars().count() <= 100 && !text.contains('\0') => {}
-        (Kind::Time, Value::String(_)) => fault("invalid", "is not a time".to_owned()),
+        (Kind::Time, Value::String(_)) => fault(FaultCode::Invalid, "is not a time".to_owned()),
         (Kind::Span, Value::String(text)) => {
             if let Err(reason) = parse_span(text) {
-                fault("invalid", reason);
+                fault(FaultCode::Invalid, reason);
             }
         }
         (Kind::Texts | Kind::Map(_), Value::Object(members)) => {
@@ -232,7 +232,7 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
                     _ if value.is_string() || value.is_null() => {}
                     _ => {
                         let detail = format!("must be a text, not {}", naming.kind_of(value));
-                        faults.push(Fault::new(pointer, "wrong_type", detail));
+                        faults.push(Fault::new(pointer, FaultCode::WrongType, detail));
                     }
                 }
             }
@@ -245,14 +245,16 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         (Kind::ListOr { of, max, .. }, Value::Array(items)) if !items.is_empty() => {
             check_items(items, (of, *max), pointer, naming, faults);
         }
-        (Kind::ListOr { word, .. }, _) => fault("invalid", format!("must be \"{word}\", or a list that is not empty")),
-        (Kind::Text { .. } | Kind::Word(_), _) => fault("wrong_type", wrong("a text")),
-        (Kind::Integer { .. }, _) => fault("wrong_type", wrong("a whole number")),
-        (Kind::Flag, _) => fault("wrong_type", wrong("true or false")),
-        (Kind::Time, _) => fault("wrong_type", wrong("a time as text, such as \"2027-03-13T09:00:00Z\"")),
-        (Kind::Span, _) => fault("wrong_type", wrong("a duration as text, such as \"15m\" or \"PT15M\"")),
-        (Kind::Texts | Kind::Map(_) | Kind::Object(_), _) => fault("wrong_type", wrong(naming.object())),
-        (Kind::List { .. }, _) => fault("wrong_type", wrong("a list")),
+        (Kind::ListOr { word, .. }, _) => {
+            fault(FaultCode::Invalid, format!("must be \"{word}\", or a list that is not empty"))
+        }
+        (Kind::Text { .. } | Kind::Word(_), _) => fault(FaultCode::WrongType, wrong("a text")),
+        (Kind::Integer { .. }, _) => fault(FaultCode::WrongType, wrong("a whole number")),
+        (Kind::Flag, _) => fault(FaultCode::WrongType, wrong("true or false")),
+        (Kind::Time, _) => fault(FaultCode::WrongType, wrong("a time as text, such as \"2027-03-13T09:00:00Z\"")),
+        (Kind::Span, _) => fault(FaultCode::WrongType, wrong("a duration as text, such as \"15m\" or \"PT15M\"")),
+        (Kind::Texts | Kind::Map(_) | Kind::Object(_), _) => fault(FaultCode::WrongType, wrong(naming.object())),
+        (Kind::List { .. }, _) => fault(FaultCode::WrongType, wrong("a list")),
     }
 }
 
@@ -260,7 +262,7 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
 fn check_items(items: &[Value], (of, max): (&Kind, usize), pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
     if items.len() > max {
         let detail = format!("must be at most {max}, these are {}", items.len());
-        faults.push(Fault::new(pointer, "out_of_range", detail));
+        faults.push(Fault::new(pointer, FaultCode::OutOfRange, detail));
     }
     for (n, item) in items.iter().take(max).enumerate() {
         check_value(item, of, &format!("{pointer}/{n}"), naming, faults);
@@ -272,16 +274,16 @@ fn bad_secret(value: &Value, pointer: &str) -> Option<Fault> {
     const FORMS: &str = "must be a text, `{ env = \"NAME\" }` or `{ file = \"PATH\" }`";
     let fault = |code, detail: &str| Some(Fault::new(pointer, code, detail));
     match value {
-        Value::String(text) if text.contains('\0') => fault("invalid", "must not contain NUL"),
+        Value::String(text) if text.contains('\0') => fault(FaultCode::Invalid, "must not contain NUL"),
         Value::String(_) => None,
         Value::Object(members) => {
             let source = members.iter().next().filter(|_| members.len() == 1);
             let is_source = |(name, value): (&String, &Value)| {
                 matches!(name.as_str(), "env" | "file") && value.as_str().is_some_and(|name| !name.is_empty())
             };
-            if source.is_some_and(is_source) { None } else { fault("invalid", FORMS) }
+            if source.is_some_and(is_source) { None } else { fault(FaultCode::Invalid, FORMS) }
         }
-        _ => fault("wrong_type", FORMS),
+        _ => fault(FaultCode::WrongType, FORMS),
     }
 }
 
@@ -292,7 +294,7 @@ fn unknown(pointer: String, name: &str, fields: &[Field], naming: Naming) -> Fau
         None if names.is_empty() => "is not known here; no member is allowed".to_owned(),
         None => format!("is not known here; known: {}", names.join(", ")),
     };
-    Fault::new(pointer, "unknown_field", detail)
+    Fault::new(pointer, FaultCode::UnknownField, detail)
 }
 
 /// A name as a part of a JSON pointer, cut to a printable length.

@@ -70,13 +70,17 @@ impl Refusal {
 
 #[cfg(test)]
 mod tests {
+    use everbell_wire::FaultCode;
+
     use super::*;
     use everbell_wire::form::Fault;
 
     #[test]
     fn a_fault_stands_at_its_field_or_above_all() {
-        let faults =
-            vec![Fault::new("/reason", "required", "is <required>"), Fault::new("/schedule", "invalid", "broken")];
+        let faults = vec![
+            Fault::new("/reason", FaultCode::Required, "is <required>"),
+            Fault::new("/schedule", FaultCode::Invalid, "broken"),
+        ];
         let refusal = Refusal::from_problem(Some(&Problem::body(faults)), &["reason", "until"]);
         assert_eq!((refusal.at("reason"), refusal.at("until")), (Some("is <required>"), None));
         assert_eq!(refusal.whole.as_deref(), Some("schedule: broken"));

@@ -177,7 +177,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     let is_new = request.part("name").is_empty();
     let name = if is_new { typed(&request, "name") } else { request.part("name").to_owned() };
     if let Err(invalid) = CalendarName::new(&name) {
-        let fault = everbell_wire::form::Fault::new("/name", "invalid", invalid.reason);
+        let fault = everbell_wire::form::Fault::new("/name", wire::FaultCode::Invalid, invalid.reason);
         return form(&request, Some(&Problem::body(vec![fault])), None).await;
     }
     let previews = request.sent("preview").is_some();

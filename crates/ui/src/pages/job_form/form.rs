@@ -186,13 +186,15 @@ fn refusal_of(problem: &Problem) -> Refusal {
 
 #[cfg(test)]
 mod tests {
+    use everbell_wire::FaultCode;
+
     use super::*;
     use everbell_wire::form::Fault;
 
     #[test]
     fn every_fault_has_a_place() {
         let faults = [("labels/a~1b", "x"), ("policies/timeout", "y"), ("", "z"), ("policies", "w")];
-        let faults = faults.map(|(name, text)| Fault::new(format!("/{name}"), "invalid", text)).to_vec();
+        let faults = faults.map(|(name, text)| Fault::new(format!("/{name}"), FaultCode::Invalid, text)).to_vec();
         let refusal = refusal_of(&Problem::body(faults));
         assert_eq!((refusal.at("labels"), refusal.at("policies/timeout")), (Some("x"), Some("y")));
         assert_eq!(refusal.whole.as_deref(), Some(": z; policies: w"));

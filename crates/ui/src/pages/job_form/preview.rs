@@ -300,12 +300,14 @@ pub(super) async fn faults(
     let read = form.body.read();
     let mut all = form.faults.clone();
     if form.body.target().is_none() {
-        all.push(Fault::new("/target", "required", "choose a target"));
+        all.push(Fault::new("/target", FaultCode::Required, "choose a target"));
     }
     all.extend(read.faults.into_iter().filter(|fault| fault.pointer != "/cronExpression" || !form.lacks_time()));
     if let Some(target) = form.body.target() {
         match request.jobs().check_target(target).await {
-            Err(StoreError::Invalid(invalid)) => all.push(Fault::new("/target", "unknown_target", invalid.reason)),
+            Err(StoreError::Invalid(invalid)) => {
+                all.push(Fault::new("/target", FaultCode::UnknownTarget, invalid.reason))
+            }
             answer => {
                 answer?;
             }
@@ -314,7 +316,7 @@ pub(super) async fn faults(
     if let (Some(key), None) = (form.body.job_key().and_then(|key| JobKey::new(key).ok()), subject) {
         match request.jobs().get(JobRef::Key(key)).await {
             Ok(row) if row.job.state.status != JobStatus::Retired => {
-                all.push(Fault::new("/jobKey", "taken", "a job with this key already exists"));
+                all.push(Fault::new("/jobKey", FaultCode::Taken, "a job with this key already exists"));
             }
             Ok(_) | Err(StoreError::NotFound { .. }) => {}
             Err(error) => return Err(error.into()),

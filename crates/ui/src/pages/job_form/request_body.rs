@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::simple;
+use everbell_wire::FaultCode;
 use everbell_wire::JobBody;
 use everbell_wire::crontab::{self, Entry};
 use everbell_wire::form::{self, Fault, typed};
@@ -55,7 +56,7 @@ impl RequestBody {
     }
 
     fn refuse(&mut self, name: &str, text: impl Into<String>) {
-        self.faults.push(Fault::new(format!("/{name}"), "invalid", text));
+        self.faults.push(Fault::new(format!("/{name}"), FaultCode::Invalid, text));
     }
 
     fn recurring(&mut self, draft: &Draft) {

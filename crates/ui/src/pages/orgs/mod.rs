@@ -27,6 +27,7 @@ use crate::markup::{Markup, url_part};
 use crate::request::UiRequest;
 use everbell_http::excerpt::excerpt;
 use everbell_http::problem::{Kind, Problem};
+use everbell_wire::FaultCode;
 use everbell_wire::form::Fault;
 
 /// The org that a page shows or an action applies to.
@@ -110,7 +111,7 @@ fn utc(clock: &Clock, at: Timestamp) -> Markup {
 
 /// One fault of one field.
 fn fault(name: &str, text: impl Into<String>) -> Problem {
-    Problem::body(vec![Fault::new(format!("/{name}"), "invalid", text)])
+    Problem::body(vec![Fault::new(format!("/{name}"), FaultCode::Invalid, text)])
 }
 
 /// Assigns the errors of a problem to the fields of a form about an org.

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::form::{TEXT, optional, required};
+use crate::problem::FaultCode;
 
 const INNER: &[Field] = &[
     optional("maxAttempts", Kind::Integer { min: 1, max: 100 }, "how often"),
@@ -106,5 +107,5 @@ fn faults_of_core_point_at_their_member() {
     let mut form = Form::read(&value, FIELDS, Naming::Snake);
     form.refuse(&Invalid::new("retry.maxAttempts", "must be odd"));
     form.refuse(&Invalid::new("retry.maxAttempts", "must be even"));
-    assert_eq!(form.faults(), [Fault::new("/retry/max_attempts", "invalid", "must be odd")]);
+    assert_eq!(form.faults(), [Fault::new("/retry/max_attempts", FaultCode::Invalid, "must be odd")]);
 }
