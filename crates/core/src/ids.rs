@@ -23,17 +23,6 @@ impl Invalid {
         Invalid { field, reason: reason.into(), org: None }
     }
 
-    /// The same refusal, about this one of several orgs.
-    #[must_use]
-    pub fn for_org(self, org: &OrgId) -> Invalid {
-        Invalid { reason: format!("org `{org}`: {}", self.reason), org: Some(org.clone()), ..self }
-    }
-
-    /// The refusal of an org that a request names twice.
-    pub fn repeated_org(org: &OrgId) -> Invalid {
-        Invalid { org: Some(org.clone()), ..Invalid::new("id", format!("org `{org}` is named twice")) }
-    }
-
     /// The refusal of every change of a retired job.
     pub fn retired() -> Invalid {
         let remedy = "name the job by its key to reach its current version, or create it again";
@@ -47,13 +36,6 @@ impl Invalid {
         };
         let remedy = format!("the current version is {current}, with the id {id}; name the job by its key to reach it");
         Invalid::new("status", format!("version {version} of job `{key}` is {FINAL}: {remedy}"))
-    }
-
-    /// The refusal of what is for one org or for all, and does not say for whom.
-    pub fn for_whom() -> Invalid {
-        let reason =
-            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`";
-        Invalid::new("orgId", reason)
     }
 
     /// The refusal of runs beyond the bound on those of a job that have not ended.

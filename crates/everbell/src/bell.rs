@@ -34,7 +34,7 @@ pub struct Everbell {
 pub(crate) struct Declared {
     /// Syncs them, one sync at a time.
     pub(crate) syncer: Mutex<Syncer>,
-    /// What the first sync did.
+    /// The changes of the first sync.
     synced: SyncPlan,
 }
 

@@ -169,3 +169,23 @@ pub fn override_of(write: &OverrideWrite, by: &str, now: Timestamp) -> Result<Ov
         updated_at: now,
     })
 }
+
+impl Invalid {
+    /// The refusal of what is for one org or for all, and does not say for whom.
+    pub fn for_whom() -> Invalid {
+        let reason =
+            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`";
+        Invalid::new("orgId", reason)
+    }
+
+    /// The same refusal, about this one of several orgs.
+    #[must_use]
+    pub fn for_org(self, org: &OrgId) -> Invalid {
+        Invalid { reason: format!("org `{org}`: {}", self.reason), org: Some(org.clone()), ..self }
+    }
+
+    /// The refusal of an org that a request names twice.
+    pub fn repeated_org(org: &OrgId) -> Invalid {
+        Invalid { org: Some(org.clone()), ..Invalid::new("id", format!("org `{org}` is named twice")) }
+    }
+}
