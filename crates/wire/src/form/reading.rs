@@ -246,7 +246,7 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
             check_items(items, (of, *max), pointer, naming, faults);
         }
         (Kind::ListOr { word, .. }, _) => {
-            fault(FaultCode::Invalid, format!("must be \"{word}\", or a list that is not empty"))
+            fault(FaultCode::Invalid, format!("must be \"{word}\", or a list that is not empty"));
         }
         (Kind::Text { .. } | Kind::Word(_), _) => fault(FaultCode::WrongType, wrong("a text")),
         (Kind::Integer { .. }, _) => fault(FaultCode::WrongType, wrong("a whole number")),

@@ -306,7 +306,7 @@ pub(super) async fn faults(
     if let Some(target) = form.body.target() {
         match request.jobs().check_target(target).await {
             Err(StoreError::Invalid(invalid)) => {
-                all.push(Fault::new("/target", FaultCode::UnknownTarget, invalid.reason))
+                all.push(Fault::new("/target", FaultCode::UnknownTarget, invalid.reason));
             }
             answer => {
                 answer?;
