@@ -22,18 +22,20 @@ const LOOK_EVERY: Duration = Duration::from_mins(1);
 /// The shortest wait between two looks.
 const MIN_WAIT: Duration = Duration::from_millis(50);
 
-/// How many runs are looked at in one step.
+/// How many runs are looked at in one step; see [`next_limit`].
 const MAX_RUNS: u32 = 100;
 
 #[derive(Debug)]
 pub(crate) struct RemoteReaper {
     shared: Arc<Shared>,
     reachable: Reachable,
+    /// How many runs the next step looks at.
+    limit: u32,
 }
 
 impl RemoteReaper {
     pub(super) fn new(shared: &Arc<Shared>) -> RemoteReaper {
-        RemoteReaper { shared: Arc::clone(shared), reachable: Reachable::default() }
+        RemoteReaper { shared: Arc::clone(shared), reachable: Reachable::default(), limit: MAX_RUNS }
     }
 
     /// For how long this instance could have heard remote sides.
@@ -47,7 +49,7 @@ impl RemoteReaper {
     async fn reap(&mut self) -> StoreResult<Wait> {
         let shared = Arc::clone(&self.shared);
         let horizon = later(shared.now(), LOOK_EVERY);
-        let held = shared.store.remote_runs(horizon, MAX_RUNS).await?;
+        let held = shared.store.remote_runs(horizon, self.limit).await?;
         if held.iter().any(|run| run.due_at() <= shared.now()) {
             // The clock may have been set back since it was asked last: then every lease looks over.
             shared.anchor().await?;
@@ -73,8 +75,17 @@ impl RemoteReaper {
             shared.claims.note_pending();
             shared.signals.claim.notify_one();
         }
-        Ok(if ended == MAX_RUNS { Wait::No } else { Wait::For(wait.max(MIN_WAIT)) })
+        let may_hide_more =
+            held.len() >= self.limit as usize && held.last().is_some_and(|run| run.due_at() <= shared.now());
+        self.limit = next_limit(self.limit, may_hide_more, ended);
+        Ok(if may_hide_more { Wait::No } else { Wait::For(wait.max(MIN_WAIT)) })
     }
+}
+
+/// How many runs to look at next. While there are as many silent runs as are looked at, and their silence cannot be judged yet,
+/// they would hide those behind them, which may be past their deadlines.
+fn next_limit(limit: u32, may_hide_more: bool, ended: u32) -> u32 {
+    if may_hide_more && ended == 0 { limit.saturating_mul(4) } else { MAX_RUNS }
 }
 
 /// How long a run that is not over need not be looked at.
@@ -96,5 +107,18 @@ impl Step for RemoteReaper {
 
     fn signal(shared: &Shared) -> Option<&Notify> {
         Some(&shared.remote.handed_over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_runs_that_cannot_be_judged_hide_no_others() {
+        let more = next_limit(MAX_RUNS, true, 0);
+        assert!(more > MAX_RUNS && next_limit(more, true, 0) > more && next_limit(u32::MAX, true, 0) == u32::MAX);
+        // With those behind them something ends, or there are no more.
+        assert_eq!((next_limit(more, true, 3), next_limit(more, false, 0)), (MAX_RUNS, MAX_RUNS));
     }
 }
