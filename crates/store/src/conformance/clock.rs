@@ -1,6 +1,7 @@
 //! Clocks that were ahead: timers come back from the future, and what is known about time is remembered.
 
 use everbell_core::change::{self, Edit, JobView};
+use everbell_core::plan::Missed;
 use everbell_core::store::{ClockTrace, GapFilter, PlanDue, Rearmed, SlotOutcome};
 use everbell_core::{CatchUp, JobStatus};
 use jiff::Timestamp;
@@ -83,6 +84,20 @@ pub async fn a_gap_that_lies_in_the_future_altogether_goes(fresh: Fresh) {
     assert_eq!(rearm(&world, at("00:30"), 100).await, Rearmed { timers: 2, gaps: 2, leases: 0 });
     assert_eq!(world.gaps(&GapFilter::default()).await, []);
     assert_eq!(world.get("hourly").await.timer.unwrap().next_run_at, Some(at("01:00")));
+}
+
+pub async fn a_one_time_job_that_caught_up_in_a_false_future_is_not_armed_again(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("once", "once 03:00")).await;
+    world.pause("once", at("01:00")).await;
+    world.resume("once", Missed::RunOnce, at(AHEAD)).await;
+    let slots: Vec<_> = world.runs().await.iter().map(|run| run.slot_at).collect();
+    assert_eq!(slots, [Some(at("03:00"))], "its mark is beyond that, at the time of the resume");
+    assert_eq!(rearm(&world, at("02:30"), 100).await.timers, 0);
+    let claims = world.start(at(AHEAD)).await;
+    world.finish(&claims, &success(), at(AHEAD)).await;
+    let row = world.get("once").await;
+    assert_eq!((claims.len(), row.status(), row.next_run_at()), (1, JobStatus::Retired, None));
 }
 
 pub async fn a_job_that_was_made_in_a_false_future_begins_now(fresh: Fresh) {

@@ -208,6 +208,7 @@ macro_rules! conformance_cases_of_orgs {
             clock {
                 a_timer_comes_back_from_a_false_future_and_each_slot_has_one_outcome,
                 a_one_time_job_that_ran_in_a_false_future_is_not_armed_again,
+                a_one_time_job_that_caught_up_in_a_false_future_is_not_armed_again,
                 a_slot_that_ran_in_a_false_future_does_not_run_again,
                 a_gap_that_lies_in_the_future_altogether_goes,
                 a_job_that_was_made_in_a_false_future_begins_now,

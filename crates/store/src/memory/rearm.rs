@@ -33,13 +33,10 @@ impl State {
                     && is_version(self.jobs.get(&gap.owner.0))
             })
         };
-        // A one-time job that ran has had its slot.
-        let is_over = || job.definition.is_one_time() && self.runs().any(|run| State::is_of(run, owner, mark));
+        // A one-time job that ran has had its slot, also if a resume has moved its mark beyond that.
+        let has_slot = |run: &Run| run.job_id == Some(owner.0) && run.org == owner.1 && run.slot_at.is_some();
+        let is_over = || job.definition.is_one_time() && self.runs().any(has_slot);
         mark > horizon && (by_version || by_run() || by_gap()) && !is_over()
-    }
-
-    pub(super) fn is_of(run: &Run, owner: &Owner, slot: Timestamp) -> bool {
-        run.job_id == Some(owner.0) && run.org == owner.1 && run.slot_at == Some(slot)
     }
 
     pub(super) fn cut_gaps(&mut self, owner: &Owner, due: &Due, now: Timestamp, horizon: Timestamp) -> u32 {

@@ -1,10 +1,10 @@
 -- ?1 is a little after now. A mark beyond it is false if what moved it there was written beyond it as well. A one-time job
--- that ran has had its slot.
+-- that ran has had its slot, also if a resume has moved its mark beyond that.
 select t.job_id, t.org_id, t.next_run_at, t.last_slot_at, t.rescheduled_from, t.last_local_date
 from everbell_timers t join everbell_jobs j on j.id = t.job_id
 where t.last_slot_at > ?1 and j.status <> 'retired'
   and not (j.schedule_type = 'one_time'
-    and exists (select 1 from everbell_runs r where r.job_id = j.id and r.at = t.last_slot_at and r.nonce = 0))
+    and exists (select 1 from everbell_runs r where r.job_id = j.id and r.org_id = t.org_id and r.nonce = 0))
   and ((j.created_at > ?1 and t.last_slot_at >= j.created_at)
     or (j.updated_at > ?1 and t.last_slot_at >= j.updated_at)
     or exists (select 1 from everbell_jobs v join everbell_runs r on r.job_id = v.id
