@@ -121,6 +121,14 @@ fn seeds_with_a_clock_that_steps() {
     play_all(400..400 + rounds(25), true);
 }
 
+/// A one-time job that was resumed while the clock was ahead was armed again after its slot had a run.
+#[test]
+fn seeds_that_found_faults() {
+    for seed in [451, 602] {
+        assert_eq!(played(seed, true).1, Vec::<String>::new(), "seed {seed}");
+    }
+}
+
 #[test]
 fn a_seed_decides_everything() {
     let play = || played(7, false).0.runs.iter().map(summary).collect::<Vec<_>>();
