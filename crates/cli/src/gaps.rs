@@ -33,7 +33,7 @@ const COLUMNS: [Column; 8] = [
 #[derive(Debug, Args)]
 pub(crate) struct GapsArgs {
     /// Only gaps for this reason.
-    #[arg(long, value_name = "REASON", value_parser = ["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen"])]
+    #[arg(long, value_name = "REASON", value_parser = ["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen", "incomplete"])]
     reason: Option<String>,
     /// Only gaps of jobs with this label.
     #[arg(long, value_name = "NAME[=VALUE]")]

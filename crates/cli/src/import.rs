@@ -43,7 +43,7 @@ pub(crate) enum ImportCommand {
     /// Import jobs from crontabs
     ///
     /// Shows what happens to each line, and where its meaning differs. The jobs run their commands with the target `shell`.
-    /// They are paused, and have the label `imported` with the name of the file: `everbell jobs resume --label` starts
+    /// They are paused, and have the label `imported` with the name of the file: `everbell jobs resume --label … --imported` starts
     /// them. Importing the same file twice changes nothing. Exits with 1 if a line cannot be imported.
     #[command(before_help = crontab::EXAMPLES)]
     Crontab(crontab::CrontabArgs),

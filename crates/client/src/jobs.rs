@@ -141,6 +141,11 @@ impl Jobs<'_> {
         org.into_iter().fold(call, |call, org| call.parameter("orgId", org))
     }
 
+    /// Shows the jobs before and after a job, and the runs that it waits for.
+    pub fn chain(self, name: &str) -> Call<wire::job::Chain> {
+        self.0.get(&format!("{}/chain", job(name)))
+    }
+
     /// Lists the slots of a job that got no run.
     pub fn gaps(self, name: &str, query: &GapQuery) -> Pages<wire::Gap> {
         Pages::new(self.0, &format!("{}/gaps", job(name)), query)

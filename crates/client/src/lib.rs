@@ -54,8 +54,8 @@ pub use notify::{Notify, Problems};
 pub use orgs::Orgs;
 pub use pages::{List, MAX_PAGE_SIZE, Pages};
 pub use query::{
-    AllGapsQuery, AuditQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, NextQuery, OrgQuery,
-    ProblemQuery, RunQuery, TopQuery,
+    AllGapsQuery, AuditQuery, BackfillQuery, DeliveryQuery, EventQuery, GapQuery, JobOrgQuery, JobQuery, NextQuery,
+    OrgQuery, ProblemQuery, RunQuery, TopQuery,
 };
 pub use remote::{RunComplete, RunFail, RunHeartbeat, RunLog, RunProgressReport};
 pub use reports::Reports;

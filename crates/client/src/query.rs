@@ -184,6 +184,14 @@ pub struct ProblemQuery {
     pub label: Option<String>,
 }
 
+/// Selects backfills. The default selects all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackfillQuery {
+    /// Only backfills of current jobs with this label: `name` or `name=value`.
+    pub label: Option<String>,
+}
+
 /// Selects notification messages. The default selects all of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::call::Call;
 use crate::client::Client;
 use crate::pages::Pages;
-use crate::query::{AllGapsQuery, NextQuery};
+use crate::query::{AllGapsQuery, BackfillQuery, NextQuery};
 
 /// Reports over all jobs.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +47,8 @@ impl Reports<'_> {
     }
 
     /// Lists the backfills of all jobs, newest first.
-    pub fn backfills(self) -> Pages<wire::BackfillReport> {
-        Pages::new(self.0, "/backfills", &()).page_size(50)
+    pub fn backfills(self, query: &BackfillQuery) -> Pages<wire::BackfillReport> {
+        Pages::new(self.0, "/backfills", query).page_size(50)
     }
 
     /// Returns statistics of all jobs within a window that ends now; 24 hours if absent.

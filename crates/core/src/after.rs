@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::ids::{Invalid, JobKey};
 use crate::policy::words;
-use crate::run::RunStatus;
+use crate::run::{RunStatus, Trigger};
 
 /// The outcomes of a run that start the next job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -53,13 +53,19 @@ impl After {
     pub fn parse(text: &str) -> Option<Result<After, Invalid>> {
         let rest = text.strip_prefix(WORD)?.strip_prefix(' ')?;
         let unknown = || Invalid::new("after", format!("`{text}` is not known"));
-        let read = || {
-            let (on, key) = rest.split_once(' ').ok_or_else(unknown)?;
-            let (on, manual) = on.strip_suffix(MANUAL).map_or((on, false), |on| (on, true));
-            let on = ChainOn::from_word(on).ok_or_else(unknown)?;
-            Ok(After { job_key: JobKey::new(key)?, on, manual })
-        };
-        Some(read())
+        Some(rest.split_once(' ').ok_or_else(unknown).and_then(|(outcome, key)| After::from_words(outcome, key)))
+    }
+
+    /// Reads an [outcome](After::outcome) and a key.
+    pub fn from_words(outcome: &str, key: &str) -> Result<After, Invalid> {
+        let (on, manual) = outcome.strip_suffix(MANUAL).map_or((outcome, false), |on| (on, true));
+        let unknown = || Invalid::new("after", format!("the outcome `{outcome}` is not known"));
+        Ok(After { job_key: JobKey::new(key)?, on: ChainOn::from_word(on).ok_or_else(unknown)?, manual })
+    }
+
+    /// The outcome that counts, as it is stored: `success`, or `any+manual`.
+    pub fn outcome(&self) -> String {
+        format!("{}{}", self.on, if self.manual { MANUAL } else { "" })
     }
 
     /// Returns the rule in English, such as `after each successful run of extract`.
@@ -77,11 +83,15 @@ impl After {
     pub(crate) fn to_itself(job: &JobKey) -> Invalid {
         Invalid::new("after.job", format!("`{job}` cannot start after itself: name another job"))
     }
+
+    /// Whether runs with this cause may start the job.
+    pub(crate) fn heeds(&self, trigger: &Trigger) -> bool {
+        self.manual || !matches!(trigger, Trigger::Manual(_) | Trigger::Backfill(_))
+    }
 }
 
 impl fmt::Display for After {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let manual = if self.manual { MANUAL } else { "" };
-        write!(f, "{WORD} {}{manual} {}", self.on, self.job_key)
+        write!(f, "{WORD} {} {}", self.outcome(), self.job_key)
     }
 }

@@ -1,13 +1,16 @@
 //! [`Draft`]: a job before it is checked, and the way from there to a definition, with every problem at once.
 
 mod following;
+mod timing;
+
+pub use timing::{ParentDraft, Timing};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::after::{After, ChainOn};
+use crate::after::After;
 use crate::calendar::CalendarRules;
 use crate::cron::{Dst, Expression, ParseError};
 use crate::edit::Edit;
@@ -54,26 +57,6 @@ pub struct Draft {
     pub scope: Scope,
     /// The trace that the run of a one-time job continues.
     pub trace_context: Option<TraceContext>,
-}
-
-/// When a draft fires.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Timing {
-    /// At the times of a cron expression or macro.
-    Cron(String),
-    /// At a fixed rate, in whole seconds.
-    Every(Duration),
-    /// At one time, once.
-    Once(Timestamp),
-    /// When runs of another job end.
-    After {
-        /// The key of that job.
-        job: String,
-        /// The outcomes that count.
-        on: ChainOn,
-        /// Whether manual runs, reruns and backfills of that job start this one too.
-        manual: bool,
-    },
 }
 
 /// The author, time and id of a definition.
@@ -145,6 +128,11 @@ impl Draft {
                 When::Once(at) => (Timing::Once(*at), spec.zone().to_string()),
                 When::After(After { job_key, on, manual }) => {
                     let timing = Timing::After { job: job_key.to_string(), on: *on, manual: *manual };
+                    (timing, spec.zone().to_string())
+                }
+                When::AfterAll(fan_in) => {
+                    let parents = fan_in.parents.iter().map(ParentDraft::from).collect();
+                    let timing = Timing::AfterAll { parents, group: fan_in.group, within: fan_in.within };
                     (timing, spec.zone().to_string())
                 }
             },
@@ -272,7 +260,7 @@ impl Draft {
             Timing::Cron(text) => problems.note(Expression::parse(text).map_err(|error| refused(&error))).map(Some),
             Timing::Every(_) => problems.note(self.checked_interval()).map(Some),
             Timing::Once(_) => Some(None),
-            Timing::After { .. } => return self.checked_following(),
+            Timing::After { .. } | Timing::AfterAll { .. } => return self.checked_following(),
         };
         let zone = self.timezone.as_deref().map_or_else(|| Ok(Zone::utc()), Zone::get);
         let zone = problems.note(zone.map_err(|error| Invalid::new("timezone", error.to_string())));
@@ -314,7 +302,7 @@ impl Draft {
         if let Some((exclude, only)) = &self.calendars {
             values.calendars = problems.all(CalendarRules::from_names(exclude, only)).unwrap_or_default();
         }
-        if !values.calendars.is_empty() && matches!(self.timing, Timing::After { .. }) {
+        if !values.calendars.is_empty() && self.timing.is_following() {
             let reason = "a job that starts after another has no days: give the calendar to that job";
             problems.0.push(Invalid::new("policies.calendar", reason));
         }
@@ -332,7 +320,7 @@ impl Draft {
             let reason = "a job that fires for each org needs a local time that recurs: `cronExpression`, not `runAt`";
             problems.push(Invalid::new("scope", reason));
         }
-        if self.scope == Scope::PerOrg && matches!(self.timing, Timing::After { .. }) {
+        if self.scope == Scope::PerOrg && self.timing.is_following() {
             let reason =
                 "a job that starts after another fires for no org: use `global`, or give it a `cronExpression`";
             problems.push(Invalid::new("scope", reason));

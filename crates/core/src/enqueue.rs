@@ -181,7 +181,7 @@ pub fn expect_plain(jobs: &[NewJob]) -> Result<(), Invalid> {
     expect_bounded(jobs.len())?;
     let is_plain = |job: &NewJob| {
         let Definition { supersedes, version, policies, .. } = &*job.definition;
-        let is_following = job.definition.spec.as_ref().is_ok_and(|spec| spec.after().is_some());
+        let is_following = job.definition.spec.as_ref().is_ok_and(crate::spec::Spec::is_following);
         job.timer.is_some() && !is_following && supersedes.is_none() && *version == 1 && policies.calendars.is_empty()
     };
     match jobs.iter().find(|job| !is_plain(job)) {

@@ -54,6 +54,8 @@ pub enum GapReason {
     Excluded,
     /// A freeze was in force.
     Frozen,
+    /// The job starts after several others, and not all of them ended as it needs.
+    Incomplete,
 }
 words!(GapReason {
     Missed = "missed",
@@ -64,4 +66,5 @@ words!(GapReason {
     Errored = "errored",
     Excluded = "excluded",
     Frozen = "frozen",
+    Incomplete = "incomplete",
 });

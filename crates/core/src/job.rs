@@ -162,6 +162,7 @@ impl Definition {
                     When::Cron(expression) | When::Every { expression, .. } => part(expression.normalized()),
                     When::Once(at) => part(&at.to_string()),
                     When::After(after) => part(&after.to_string()),
+                    When::AfterAll(fan_in) => part(&fan_in.to_string()),
                 }
                 part(spec.zone().name());
                 part(spec.dst().gap.as_str());

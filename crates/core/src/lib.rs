@@ -46,6 +46,7 @@ pub mod after;
 pub mod calendar;
 pub mod chain;
 pub mod cron;
+pub mod fan_in;
 mod spec;
 
 mod comparison;
@@ -89,7 +90,7 @@ pub mod store;
 
 pub use comparison::{Comparison, compare};
 pub use declaration::{Declaration, DeclarationHash};
-pub use draft::{Draft, Made, Timing};
+pub use draft::{Draft, Made, ParentDraft, Timing};
 pub use failure::{EarlierAttempt, Failure, FailureCode, MAX_FAILURE_MESSAGE_BYTES};
 pub use frozen_span::FrozenSpan;
 pub use ids::{

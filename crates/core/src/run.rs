@@ -75,6 +75,8 @@ pub enum Trigger {
     AdHoc(String),
     /// The end of this run of another job.
     After(RunId),
+    /// The ends of these runs of other jobs: the one that ended last comes first.
+    AfterAll(Vec<RunId>),
 }
 
 impl Trigger {
@@ -84,7 +86,16 @@ impl Trigger {
             Trigger::Schedule(_) => TriggerType::Scheduled,
             Trigger::Manual(_) | Trigger::Backfill(_) => TriggerType::Manual,
             Trigger::AdHoc(_) => TriggerType::AdHoc,
-            Trigger::After(_) => TriggerType::After,
+            Trigger::After(_) | Trigger::AfterAll(_) => TriggerType::After,
+        }
+    }
+
+    /// The runs whose ends started this one: the one that ended last comes first.
+    pub fn upstream(&self) -> &[RunId] {
+        match self {
+            Trigger::After(run) => std::slice::from_ref(run),
+            Trigger::AfterAll(runs) => runs,
+            Trigger::Schedule(_) | Trigger::Manual(_) | Trigger::Backfill(_) | Trigger::AdHoc(_) => &[],
         }
     }
 }
@@ -97,6 +108,10 @@ impl fmt::Display for Trigger {
             Trigger::Backfill(id) => write!(f, "backfill:{id}"),
             Trigger::AdHoc(actor) => write!(f, "ad_hoc:{actor}"),
             Trigger::After(run) => write!(f, "after:{run}"),
+            Trigger::AfterAll(runs) => {
+                let runs: Vec<String> = runs.iter().map(RunId::to_string).collect();
+                write!(f, "after:{}", runs.join("+"))
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::after::After;
 use crate::calendar::CalendarRules;
 use crate::cron::{Dst, DstFold, Expression, Kind, Slots, Warning, dst_notes};
+use crate::fan_in::FanIn;
 use crate::frozen_span::FrozenSpan;
 use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
 
@@ -62,6 +63,8 @@ pub enum When {
     Once(Timestamp),
     /// No slot at all: it starts when runs of another job end.
     After(After),
+    /// No slot at all: it starts when runs of several other jobs have ended.
+    AfterAll(FanIn),
 }
 
 /// A time that a spec cannot hold.
@@ -97,7 +100,16 @@ impl Spec {
 
     /// Starts when runs of another job end, so it has no slots. The zone only affects how times are shown.
     pub fn following(after: After, zone: Zone) -> Spec {
-        let (when, dst) = (When::After(after), Dst::default());
+        Spec::without_slots(When::After(after), zone)
+    }
+
+    /// Starts when runs of several other jobs have ended, so it has no slots. The zone decides about local dates.
+    pub fn following_all(fan_in: FanIn, zone: Zone) -> Spec {
+        Spec::without_slots(When::AfterAll(fan_in), zone)
+    }
+
+    fn without_slots(when: When, zone: Zone) -> Spec {
+        let dst = Dst::default();
         Spec { when, zone, dst, start_at: None, end_at: None, calendars: None, frozen: None }
     }
 
@@ -153,16 +165,43 @@ impl Spec {
     pub fn expression(&self) -> Option<&Expression> {
         match &self.when {
             When::Cron(expression) | When::Every { expression, .. } => Some(expression),
-            When::Once(_) | When::After(_) => None,
+            When::Once(_) | When::After(_) | When::AfterAll(_) => None,
         }
     }
 
-    /// The job that it follows, if it follows one.
+    /// The job that it follows, if it follows a single one.
     pub fn after(&self) -> Option<&After> {
         match &self.when {
             When::After(after) => Some(after),
-            When::Cron(_) | When::Every { .. } | When::Once(_) => None,
+            _ => None,
         }
+    }
+
+    /// The jobs that it waits for, if there are several.
+    pub fn fan_in(&self) -> Option<&FanIn> {
+        match &self.when {
+            When::AfterAll(fan_in) => Some(fan_in),
+            _ => None,
+        }
+    }
+
+    /// The jobs whose runs start it; none if it has a clock.
+    pub fn parents(&self) -> &[After] {
+        match &self.when {
+            When::After(after) => std::slice::from_ref(after),
+            When::AfterAll(fan_in) => &fan_in.parents,
+            When::Cron(_) | When::Every { .. } | When::Once(_) => &[],
+        }
+    }
+
+    /// Describes the runs that start it; `None` if it has a clock.
+    pub fn describe_parents(&self) -> Option<String> {
+        self.fan_in().map(FanIn::describe).or_else(|| self.after().map(After::describe))
+    }
+
+    /// Whether it starts when runs of other jobs end, and so has no clock.
+    pub fn is_following(&self) -> bool {
+        !self.parents().is_empty()
     }
 
     /// The zone in which the expression is read and times are shown.
@@ -207,7 +246,7 @@ impl Spec {
                 let from = (floor(t) + 1).max(self.start_at.map_or(MIN_SECOND, ceil));
                 self.at_or_after(from).map(zone::instant)
             }
-            When::After(_) => None,
+            When::After(_) | When::AfterAll(_) => None,
         };
         slot.filter(|slot| self.in_bounds(*slot))
     }
@@ -220,7 +259,7 @@ impl Spec {
                 let from = floor(t).min(self.end_at.map_or(MAX_SECOND - 1, floor));
                 self.at_or_before(from).map(zone::instant)
             }
-            When::After(_) => None,
+            When::After(_) | When::AfterAll(_) => None,
         };
         slot.filter(|slot| self.in_bounds(*slot))
     }
@@ -234,7 +273,7 @@ impl Spec {
     pub fn at_most_daily(&self) -> bool {
         match &self.when {
             When::Once(_) => true,
-            When::Every { .. } | When::After(_) => false,
+            When::Every { .. } | When::After(_) | When::AfterAll(_) => false,
             When::Cron(expression) => match expression.kind {
                 Kind::Fields(fields) => fields.times_per_day() == 1 && self.dst.fold != DstFold::Both,
                 Kind::Every(_) => false,
@@ -264,7 +303,7 @@ impl Spec {
                     _ => 0,
                 }
             }
-            When::After(_) => 0,
+            When::After(_) | When::AfterAll(_) => 0,
         }
     }
 

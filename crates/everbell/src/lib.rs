@@ -140,7 +140,7 @@ pub use handler::{Handler, HandlerFn, IntoOutcome};
 #[cfg(feature = "tower")]
 pub use layer::{HandlerError, HandlerService, RunResult};
 pub use lease::Lease;
-pub use parent_job::ParentJob;
+pub use parent_job::{ParentJob, ParentJobs};
 pub use run::Run;
 pub use run_token::RUN_TOKEN_PREFIX;
 pub use running::Running;

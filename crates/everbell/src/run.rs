@@ -26,7 +26,7 @@ pub struct Run(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     claim: Claim,
-    upstream: Option<RunRecord>,
+    upstreams: Vec<RunRecord>,
     events: Events,
     stop: watch::Receiver<bool>,
     lease: Lease,
@@ -74,7 +74,7 @@ impl Tail {
 impl Run {
     pub(crate) fn new(
         claim: Claim,
-        upstream: Option<RunRecord>,
+        upstreams: Vec<RunRecord>,
         events: Events,
         stop: watch::Receiver<bool>,
         lease: Lease,
@@ -82,7 +82,18 @@ impl Run {
     ) -> Run {
         let (output, awaiting_stop, span) = (Mutex::default(), AtomicUsize::new(0), OnceLock::new());
         let remote_side = RemoteSide::default();
-        Run(Arc::new(Inner { claim, upstream, events, stop, lease, output, awaiting_stop, span, tracing, remote_side }))
+        Run(Arc::new(Inner {
+            claim,
+            upstreams,
+            events,
+            stop,
+            lease,
+            output,
+            awaiting_stop,
+            span,
+            tracing,
+            remote_side,
+        }))
     }
 
     /// Returns the id of the run.
@@ -116,9 +127,16 @@ impl Run {
     }
 
     /// Returns the run of another job whose end started this one, with its result; `None` for other triggers, and if that
-    /// run was deleted meanwhile.
+    /// run was deleted meanwhile. If this job waited for runs of several jobs, it is the one that ended last.
     pub fn upstream(&self) -> Option<&RunRecord> {
-        self.0.upstream.as_ref()
+        let last = self.trigger().upstream().first();
+        self.0.upstreams.iter().find(|run| Some(&run.id) == last)
+    }
+
+    /// Returns the runs of other jobs that this job waited for, with their results, the one that ended last first. Runs that
+    /// were deleted meanwhile are missing.
+    pub fn upstreams(&self) -> &[RunRecord] {
+        &self.0.upstreams
     }
 
     /// Returns the trace of the request that created this run, or its one-time job: for calls that shall belong to it.

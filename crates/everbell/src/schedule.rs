@@ -13,7 +13,7 @@ use everbell_core::{
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::parent_job::ParentJob;
+use crate::parent_job::{ParentJob, ParentJobs};
 use crate::typed::TypedTarget;
 
 /// A job as a program declares it: when it fires, and its target.
@@ -65,6 +65,12 @@ impl Schedule {
     /// clock. Its handler reads the run before it with [`Run::upstream`](crate::Run::upstream).
     pub fn after(key: impl Into<String>, job: impl Into<ParentJob>) -> Schedule {
         Schedule(Draft::new(key, job.into().into_timing()))
+    }
+
+    /// Starts when runs of several jobs have ended, by default when all of them have succeeded for the same slot: once for
+    /// each slot. Its handler reads these runs with [`Run::upstreams`](crate::Run::upstreams).
+    pub fn after_all(key: impl Into<String>, jobs: impl Into<ParentJobs>) -> Schedule {
+        Schedule(Draft::new(key, jobs.into().into_timing()))
     }
 
     /// Returns the key of the job.
@@ -329,11 +335,12 @@ impl Schedule {
         self
     }
 
-    /// The key of the job that it starts after.
-    pub(crate) fn parent(&self) -> Option<&str> {
+    /// The keys of the jobs that it starts after.
+    pub(crate) fn parents(&self) -> Vec<&str> {
         match &self.0.timing {
-            Timing::After { job, .. } => Some(job),
-            Timing::Cron(_) | Timing::Every(_) | Timing::Once(_) => None,
+            Timing::After { job, .. } => vec![job],
+            Timing::AfterAll { parents, .. } => parents.iter().map(|parent| parent.job.as_str()).collect(),
+            Timing::Cron(_) | Timing::Every(_) | Timing::Once(_) => Vec::new(),
         }
     }
 

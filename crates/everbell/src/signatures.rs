@@ -7,9 +7,10 @@
 pub use everbell_core::after::After;
 pub use everbell_core::backfill::{Backfill, BackfillOrder, BackfillProgress, BackfillSettings, BackfillStatus, Rate};
 pub use everbell_core::calendar::{CalendarName, Exclusion};
-pub use everbell_core::chain::ChainLink;
+pub use everbell_core::chain::{ChainLink, RunGroup};
 pub use everbell_core::change::NewJob;
 pub use everbell_core::cron::Dst;
+pub use everbell_core::fan_in::{FanIn, GroupBy};
 pub use everbell_core::handover::{Handover, Progress};
 pub use everbell_core::org::{OrgSettings, OrgUpdate, Override, TimezoneChange, WhatIf};
 pub use everbell_core::outage::{Absence, Outage};

@@ -187,6 +187,9 @@ fn job_history_routes() -> Vec<Route> {
             .returns::<wire::Fires>(200, "The next times").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/explain", RunHistory, job_history::explain).does("explainJob", "Explain what happened at a given time").query(job_history::EXPLAIN)
             .returns::<wire::Explanation>(200, "The run, the gap, or the reason for neither").problems(&[NotFound]),
+        route(get.clone(), "/jobs/{jobId}/chain", RunHistory, job_history::chain).does("getJobChain", "Show the jobs before and after a job")
+            .details("A job that starts after several others also has the groups of runs that it waits for.")
+            .returns::<wire::job::Chain>(200, "The jobs of the chain, each after those that it starts after").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, job_history::gaps).does("listGaps", "List the slots of a job that have no run").query(job_history::GAPS)
             .returns_page::<wire::Gap>("A page of gaps").problems(&[NotFound]),
         route(get, "/jobs/{jobId}/stats", RunHistory, job_history::stats).does("getJobStats", "Show job statistics").query(job_history::STATS)

@@ -30,6 +30,7 @@ macro_rules! migrations {
             include_str!("migrations/0024_target_counters.sql"),
             include_str!("migrations/0025_targets.sql"),
             include_str!("migrations/0026_inbox_choices.sql"),
+            include_str!("migrations/0027_run_groups.sql"),
         ]
     };
 }

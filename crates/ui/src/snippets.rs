@@ -1,6 +1,7 @@
 //! [`Snippets`]: equivalent definitions of a job for curl, the command line, a configuration file and a program.
 
 use everbell_core::after::{After, ChainOn};
+use everbell_core::fan_in::{DEFAULT_WITHIN, FanIn, GroupBy};
 use everbell_core::{Definition, Scope, When};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -131,9 +132,38 @@ fn leaves(path: &str, value: &Value, all: &mut Vec<String>) {
 
 /// The constructor of a job that starts after another one.
 fn after_call(key: &str, after: &After) -> String {
+    format!("Schedule::after({key:?}, {})", parent(after))
+}
+
+/// The constructor of a job that starts after several others.
+fn after_all_call(key: &str, fan_in: &FanIn) -> String {
+    let parents: Vec<String> = fan_in.parents.iter().map(parent).collect();
+    let is_plain = fan_in.parents.iter().all(|parent| parent.on == ChainOn::Success && !parent.manual);
+    let parents = if is_plain {
+        parents.join(", ")
+    } else {
+        let full = |after: &After| match parent(after) {
+            plain if plain.starts_with('"') => format!("ParentJob::new({plain})"),
+            full => full,
+        };
+        fan_in.parents.iter().map(full).collect::<Vec<_>>().join(", ")
+    };
+    let by = if fan_in.group == GroupBy::LocalDate { ".by_local_date()" } else { "" };
+    let within = match fan_in.within {
+        usual if usual == DEFAULT_WITHIN => String::new(),
+        within => format!(".within(Duration::from_secs({}))", within.as_secs()),
+    };
+    if by.is_empty() && within.is_empty() {
+        return format!("Schedule::after_all({key:?}, [{parents}])");
+    }
+    format!("Schedule::after_all({key:?}, ParentJobs::new([{parents}]){by}{within})")
+}
+
+/// A job that another one starts after.
+fn parent(after: &After) -> String {
     let parent = after.job_key.as_str();
     if after.on == ChainOn::Success && !after.manual {
-        return format!("Schedule::after({key:?}, {parent:?})");
+        return format!("{parent:?}");
     }
     let on = match after.on {
         ChainOn::Success => "",
@@ -141,7 +171,7 @@ fn after_call(key: &str, after: &After) -> String {
         ChainOn::Any => ".on(ChainOn::Any)",
     };
     let manual = if after.manual { ".with_manual_runs()" } else { "" };
-    format!("Schedule::after({key:?}, ParentJob::new({parent:?}){on}{manual})")
+    format!("ParentJob::new({parent:?}){on}{manual}")
 }
 
 /// A chain of calls, for a program that declares its jobs.
@@ -151,6 +181,7 @@ fn rust(own: &Definition, body: &Value) -> String {
     let mut lines = vec![match own.spec.as_ref().map(everbell_core::Spec::when) {
         Ok(When::Once(at)) => format!("Schedule::once({key:?}, {})", moment(*at)),
         Ok(When::After(after)) => after_call(key, after),
+        Ok(When::AfterAll(fan_in)) => after_all_call(key, fan_in),
         Ok(When::Cron(expression) | When::Every { expression, .. }) => {
             format!("Schedule::cron({key:?}, {:?})", expression.as_str())
         }

@@ -27,6 +27,8 @@ words!(
         Excluded = "excluded",
         /// A freeze was in force.
         Frozen = "frozen",
+        /// The job starts after several others, and not all of them ended as it needs.
+        Incomplete = "incomplete",
     }
 );
 

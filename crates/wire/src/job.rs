@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-pub use crate::after::{After, ChainOn};
+pub use crate::after::{After, Chain, ChainJob, ChainOn, GroupBy, GroupedRun, Parents, RunGroup};
 use crate::declaration::JobDeclaration;
 pub use crate::declaration::Source;
+use crate::form::iso;
 use crate::job_schedule::local;
 pub use crate::job_schedule::{Schedule, ScheduleType};
 use crate::run::{RunStatus, millis_between};
@@ -61,8 +62,14 @@ pub struct Job {
     pub cron_expression: Option<String>,
     /// When it fires, for a one-time job.
     pub run_at: Option<Timestamp>,
-    /// The job that it starts after, instead of at times.
-    pub after: Option<After>,
+    /// The job that it starts after, instead of at times; a list if it waits for several.
+    pub after: Option<Parents>,
+    /// The property that runs of several jobs share if they belong together.
+    #[serde(default)]
+    pub after_group: Option<GroupBy>,
+    /// The longest wait for runs of several jobs, from the first end.
+    #[serde(default)]
+    pub after_within: Option<String>,
     /// The IANA time zone of the schedule.
     pub timezone: String,
     /// Whether it fires.
@@ -251,7 +258,8 @@ impl From<&JobRow> for Job {
     fn from(row: &JobRow) -> Job {
         let JobRow { job, timer, last_run, next_for_org, .. } = row;
         let (definition, state) = (&*job.definition, &job.state);
-        let Schedule { kind, expression, run_at, after, timezone, text } = Schedule::from(definition);
+        let Schedule { kind, expression, run_at, after, fan_in, timezone, text } = Schedule::from(definition);
+        let (after_group, after_within) = fan_in.map(|(group, within)| (group, iso(within))).unzip();
         let spec = definition.spec.as_ref().ok();
         let next = row.next_run_at();
         let own = spec.filter(|_| next_for_org.is_none());
@@ -266,6 +274,8 @@ impl From<&JobRow> for Job {
             cron_expression: expression,
             run_at,
             after,
+            after_group,
+            after_within,
             timezone,
             status: state.status.into(),
             pause_reason: pause.map(|pause| pause.reason.clone()),

@@ -1,9 +1,11 @@
 //! [`Schedule`]: when a job fires, as documents say it.
 
+use std::time::Duration;
+
 use everbell_core::{Definition, Spec, When};
 use jiff::Timestamp;
 
-use crate::after::{After, capitalized};
+use crate::after::{After, GroupBy, Parents, capitalized};
 use crate::words::words;
 
 words!(
@@ -27,8 +29,10 @@ pub struct Schedule {
     pub expression: Option<String>,
     /// The time of a one-time one.
     pub run_at: Option<Timestamp>,
-    /// The job that it starts after.
-    pub after: Option<After>,
+    /// The job or jobs that it starts after.
+    pub after: Option<Parents>,
+    /// The property that runs of several jobs share if they belong together, and the longest wait for them.
+    pub fan_in: Option<(GroupBy, Duration)>,
     /// The IANA time zone.
     pub timezone: String,
     /// The schedule in words.
@@ -46,6 +50,7 @@ impl From<&Definition> for Schedule {
                         expression: Some(expression.as_str().to_owned()),
                         run_at: None,
                         after: None,
+                        fan_in: None,
                         timezone,
                         text: expression.describe(),
                     },
@@ -53,15 +58,26 @@ impl From<&Definition> for Schedule {
                         kind: ScheduleType::After,
                         expression: None,
                         run_at: None,
-                        after: Some(After::from(after)),
+                        after: Some(Parents::One(After::from(after))),
+                        fan_in: None,
                         timezone,
                         text: capitalized(&after.describe()),
+                    },
+                    When::AfterAll(fan_in) => Schedule {
+                        kind: ScheduleType::After,
+                        expression: None,
+                        run_at: None,
+                        after: Some(Parents::All(fan_in.parents.iter().map(After::from).collect())),
+                        fan_in: Some((fan_in.group.into(), fan_in.within)),
+                        timezone,
+                        text: capitalized(&fan_in.describe()),
                     },
                     When::Once(at) => Schedule {
                         kind: ScheduleType::OneTime,
                         expression: None,
                         run_at: Some(*at),
                         after: None,
+                        fan_in: None,
                         text: format!("Once, at {}", local(*at, spec)),
                         timezone,
                     },
@@ -72,6 +88,7 @@ impl From<&Definition> for Schedule {
                 expression: broken.expression.clone(),
                 run_at: broken.run_at,
                 after: None,
+                fan_in: None,
                 timezone: broken.timezone.clone(),
                 text: format!("Cannot be read: {}", broken.reason),
             },

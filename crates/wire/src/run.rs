@@ -170,6 +170,9 @@ pub struct Run {
     pub backfill_id: Option<String>,
     /// The run of another job whose end started this one.
     pub upstream_run_id: Option<String>,
+    /// All runs of other jobs that this one waited for: the one that ended last comes first.
+    #[serde(default)]
+    pub upstream_run_ids: Vec<String>,
     /// The runs of other jobs that this one started when it ended: at most 100, and only where one run is asked for.
     pub started_runs: Option<Vec<StartedRun>>,
     /// A key that is the same for the same slot on every instance and in every attempt.
@@ -341,10 +344,8 @@ impl Run {
                 Trigger::Backfill(id) => Some(id.to_string()),
                 _ => None,
             },
-            upstream_run_id: match &run.trigger {
-                Trigger::After(id) => Some(id.to_string()),
-                _ => None,
-            },
+            upstream_run_id: run.trigger.upstream().first().map(ToString::to_string),
+            upstream_run_ids: run.trigger.upstream().iter().map(ToString::to_string).collect(),
             started_runs: None,
             idempotency_key: run.idempotency_key(),
             trace_id: run.trace_context.as_ref().map(|context| context.trace_id().to_owned()),
@@ -367,7 +368,7 @@ fn origin(run: &core::Run) -> Origin {
         Trigger::Backfill(_) => Origin::Backfill,
         Trigger::Manual(_) => Origin::Manual,
         Trigger::AdHoc(_) => Origin::AdHoc,
-        Trigger::After(_) => Origin::After,
+        Trigger::After(_) | Trigger::AfterAll(_) => Origin::After,
         other => Origin::Other(other.kind().to_string()),
     }
 }

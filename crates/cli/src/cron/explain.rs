@@ -54,6 +54,6 @@ fn lines(question: &Question, expression: &Expression, fires: &[Fire], warnings:
 fn anchor(spec: &Spec) -> Option<Timestamp> {
     match spec.when() {
         When::Every { anchor, .. } => Some(*anchor),
-        When::Cron(_) | When::Once(_) | When::After(_) => None,
+        When::Cron(_) | When::Once(_) | When::After(_) | When::AfterAll(_) => None,
     }
 }

@@ -77,6 +77,9 @@ pub(crate) struct ResumeArgs {
     /// Select all jobs with this label instead: `name` or `name=value`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
+    /// With `--label`: only jobs that an import paused, and that nobody paused later.
+    #[arg(long, requires = "label")]
+    imported: bool,
     /// Run once for the slots that were missed.
     #[arg(long)]
     run_missed: bool,
@@ -218,7 +221,8 @@ pub(super) fn resume(args: &ResumeArgs, now: Timestamp, output: &mut Output) -> 
     let mut session = Session::new(&args.online, now, output)?;
     let missed = args.run_missed.then_some(MissedSlots::FireOnce);
     if let Some(label) = &args.label {
-        return bulk::resume(&mut session, label, args.reason.clone(), missed);
+        let keys = if args.imported { Some(bulk::paused_by_import(&session, label)?) } else { None };
+        return bulk::resume(&mut session, label, keys, args.reason.clone(), missed);
     }
     let job = args.job.as_deref().unwrap_or_default();
     let request = ResumeRequest { missed, reason: args.reason.clone() };

@@ -1,7 +1,7 @@
 //! Runs for past slots: `everbell jobs backfill`, `everbell jobs backfills` and `everbell jobs backfill-stop`.
 
 use clap::Args;
-use everbell_client::{BackfillRequest, Response, WithJson};
+use everbell_client::{BackfillQuery, BackfillRequest, Response, WithJson};
 use everbell_core::Zone;
 use everbell_core::backfill::Rate;
 use everbell_wire as wire;
@@ -29,7 +29,7 @@ Examples:
 pub(super) const LIST_EXAMPLES: &str = "\
 Examples:
   everbell jobs backfills daily-briefing
-  everbell jobs backfills daily-briefing --tz UTC
+  everbell jobs backfills --label team=data
   everbell jobs backfills daily-briefing -o jsonl";
 
 pub(super) const STOP_EXAMPLES: &str = "\
@@ -40,6 +40,9 @@ Examples:
 
 /// The most slots of a plan that are shown to people.
 const MAX_SHOWN_SLOTS: usize = 20;
+
+/// The most backfills of several jobs that are listed.
+const MAX_LISTED_BACKFILLS: usize = 1_000;
 
 const SLOT_COLUMNS: [Column; 3] = [Column::new("SLOT"), Column::new("PLAN"), Column::new("RUN").drop_order(1)];
 
@@ -105,8 +108,11 @@ pub(crate) struct BackfillArgs {
 #[derive(Debug, Args)]
 pub(crate) struct BackfillsArgs {
     /// The job: its key or its id.
-    #[arg(value_name = "JOB")]
-    job: String,
+    #[arg(value_name = "JOB", required_unless_present = "label", conflicts_with = "label")]
+    job: Option<String>,
+    /// List the backfills of all current jobs with this label instead: `name` or `name=value`.
+    #[arg(long, value_name = "LABEL")]
+    label: Option<String>,
     #[command(flatten)]
     zone: ZoneArgs,
     #[command(flatten)]
@@ -240,24 +246,40 @@ fn counts_of_orgs(orgs: &wire::BackfillOrgs, wanted: usize) -> String {
 pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let shown = args.zone.read()?;
     let mut session = Session::new(&args.online, now, output)?;
-    let list = session.client.run(session.client.jobs().backfills(&args.job).list());
-    let list = list.with_action(|| format!("list the backfills of job `{}`", args.job)).or_list()?;
+    let name = args.job.as_deref();
+    let list = if let Some(job) = name {
+        session.client.run(session.client.jobs().backfills(job).list())
+    } else {
+        let query = BackfillQuery { label: args.label.clone() };
+        session.client.take(session.client.reports().backfills(&query), MAX_LISTED_BACKFILLS)
+    };
+    let whose = match name {
+        Some(job) => format!("job `{job}`"),
+        None => format!("jobs with the label `{}`", printable(args.label.as_deref().unwrap_or_default())),
+    };
+    let list = list.with_action(|| format!("list the backfills of {whose}")).or_list()?;
     if session.print_list(&list, |backfill| &backfill.id)? {
         return Ok(Exit::Success);
     }
-    let job = shell(&args.job);
+    let job = name.map_or_else(|| "JOB".to_owned(), shell);
     if list.items.is_empty() {
         session.advise(&format!("no backfills; create one: everbell jobs backfill {job} --from TIME --to TIME"))?;
         return Ok(Exit::Success);
     }
-    let zone = shown.zone(&get_job(&session, &args.job)?);
+    let zone = match name {
+        Some(job) => shown.zone(&get_job(&session, job)?),
+        None => shown.or_utc(),
+    };
     if !session.out.is_for_people() {
         return print_fields(&mut session, &list.items, &zone);
     }
-    let mut table = Table::new(&COLUMNS, session.out.symbols);
+    let job_column = name.is_none().then(|| Column::new("JOB").shrinks());
+    let columns: Vec<Column> = job_column.into_iter().chain(COLUMNS).collect();
+    let mut table = Table::new(&columns, session.out.symbols);
     for backfill in &list.items {
         let count = |runs: u64| Cell::text(&runs.to_string());
-        table.row(vec![
+        let mut cells: Vec<Cell> = name.is_none().then(|| Cell::text(&backfill.job_key)).into_iter().collect();
+        cells.extend([
             Cell::text(&backfill.id),
             Cell::status(backfill.status.as_str(), session.out.symbols),
             stamp_cell(Some(backfill.asked_at), &zone),
@@ -272,6 +294,7 @@ pub(super) fn list(args: &BackfillsArgs, now: Timestamp, output: &mut Output) ->
             Cell::text(backfill.rate.as_deref().unwrap_or("-")),
             stamp_cell(backfill.estimated_done_at, &zone),
         ]);
+        table.row(cells);
     }
     session.out.list(&table)?;
     session.advise(&format!("stop the running ones: everbell jobs backfill-stop {job}"))?;
@@ -287,6 +310,7 @@ fn print_fields(session: &mut Session<'_>, items: &[wire::BackfillReport], zone:
         let time = |at: Timestamp| exact(at, zone);
         let rows = [
             ("id", backfill.id.clone()),
+            ("job", backfill.job_key.clone()),
             ("status", backfill.status.to_string()),
             ("asked", time(whole_second(backfill.asked_at))),
             ("by", backfill.asked_by.clone()),

@@ -1,8 +1,10 @@
 //! Actions on all jobs with a label.
 
-use everbell_client::{BulkAction, BulkActionRequest, BulkFilter, MissedSlots};
+use everbell_client::{BulkAction, BulkActionRequest, BulkFilter, JobQuery, MissedSlots};
 use everbell_wire as wire;
 use everbell_wire::bulk::BulkOutcome;
+use everbell_wire::crontab::PAUSE_REASON;
+use everbell_wire::job::JobStatus;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -10,6 +12,9 @@ use super::new_version::print_changes;
 use crate::error::{RefusalContext, warn};
 use crate::output::{Mark, counted, printable};
 use crate::{CliError, Exit, Session};
+
+/// The most jobs of an import that are resumed at once.
+const MAX_IMPORTED_JOBS: usize = 10_000;
 
 pub(super) fn pause(
     session: &mut Session<'_>,
@@ -24,10 +29,29 @@ pub(super) fn pause(
 pub(super) fn resume(
     session: &mut Session<'_>,
     label: &str,
+    keys: Option<Vec<String>>,
     reason: Option<String>,
     missed: Option<MissedSlots>,
 ) -> Result<Exit, CliError> {
-    change(session, label, &BulkActionRequest { missed, ..request(BulkAction::Resume, label, reason) })
+    let mut request = BulkActionRequest { missed, ..request(BulkAction::Resume, label, reason) };
+    if let Some(keys) = keys {
+        (request.job_keys, request.filter) = (Some(keys), None);
+    }
+    change(session, label, &request)
+}
+
+/// Returns the jobs with a label that an import paused, and that nobody paused or resumed later.
+pub(super) fn paused_by_import(session: &Session<'_>, label: &str) -> Result<Vec<String>, CliError> {
+    let query = JobQuery { status: vec![JobStatus::Paused], label: Some(label.to_owned()), ..JobQuery::default() };
+    let listed = session.client.take(session.client.jobs().list(&query), MAX_IMPORTED_JOBS);
+    let listed = listed.with_action(|| format!("list the jobs with the label `{}`", printable(label)))?;
+    let is_new = |job: &&wire::Job| job.pause_reason.as_deref() == Some(PAUSE_REASON);
+    let keys: Vec<String> = listed.items.iter().filter(is_new).map(|job| job.job_key.clone()).collect();
+    if keys.is_empty() {
+        let label = printable(label);
+        return Err(CliError::invalid(format!("no job with the label `{label}` is still paused by an import")));
+    }
+    Ok(keys)
 }
 
 pub(super) fn run_now(session: &mut Session<'_>, label: &str, reason: Option<String>) -> Result<Exit, CliError> {

@@ -68,7 +68,7 @@ pub(crate) struct OnceArgs {
 
 pub(super) fn run(args: &CreateArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {
     let zone = Zone::get(&args.tz)?;
-    if args.timing.cron.is_none() && args.timing.every.is_none() && args.timing.after.is_none() {
+    if args.timing.cron.is_none() && args.timing.every.is_none() && args.timing.after.is_empty() {
         let key = shell(&args.key);
         return Err(CliError::invalid(format!(
             "a schedule is required\n  \

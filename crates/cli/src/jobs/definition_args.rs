@@ -42,12 +42,18 @@ pub(crate) struct TimingArgs {
     /// Fire at a fixed rate, such as every `90s`.
     #[arg(long, value_name = "DURATION", value_parser = rate)]
     pub(super) every: Option<String>,
-    /// Start when runs of this job end, instead of at times.
+    /// Start when runs of this job end, instead of at times. Give it several times to start once all of these jobs have ended.
     #[arg(long, value_name = "KEY", conflicts_with_all = ["cron", "every"])]
-    pub(super) after: Option<String>,
-    /// The outcomes of the other job's runs that start this one.
+    pub(super) after: Vec<String>,
+    /// The outcomes of the other job's runs that start this one. Once for all jobs, or once for each `--after`, in order.
     #[arg(long, value_name = "OUTCOME", value_parser = ["success", "failure", "any"], requires = "after")]
-    pub(super) after_on: Option<String>,
+    pub(super) after_on: Vec<String>,
+    /// With several jobs: which of their runs belong together, those of the same slot or of the same local date.
+    #[arg(long, value_name = "GROUP", value_parser = ["slot", "local_date"], requires = "after")]
+    pub(super) after_group: Option<String>,
+    /// With several jobs: the longest wait from the first end.
+    #[arg(long, value_name = "DURATION", requires = "after")]
+    pub(super) after_within: Option<String>,
     /// Also start after manual runs, reruns and backfills.
     #[arg(long, requires = "after")]
     pub(super) after_manual: bool,
@@ -87,10 +93,7 @@ impl TimingArgs {
             Expression::parse(expression)?;
             body.put("cronExpression", expression.as_str());
         }
-        if let Some(job) = &self.after {
-            let on = self.after_on.as_deref().unwrap_or("success");
-            body.put("after", json!({ "job": job, "on": on, "manual": self.after_manual }));
-        }
+        self.write_parents(body)?;
         if let Some(scope) = &self.scope {
             body.put("scope", scope.as_str());
         }
@@ -99,6 +102,33 @@ impl TimingArgs {
             if let Some(text) = text {
                 body.put(name, times.read(flag, text)?.to_string());
             }
+        }
+        Ok(())
+    }
+}
+
+impl TimingArgs {
+    /// Writes the jobs that the job starts after.
+    fn write_parents(&self, body: &mut JobBody) -> Result<(), CliError> {
+        if self.after_on.len() > 1 && self.after_on.len() != self.after.len() {
+            let (outcomes, jobs) = (self.after_on.len(), self.after.len());
+            return Err(CliError::invalid(format!(
+                "--after-on is given {outcomes} times and --after {jobs} times: give it once for all jobs, or once for each"
+            )));
+        }
+        let outcome = |n: usize| self.after_on.get(n).or(self.after_on.first()).map_or("success", String::as_str);
+        let parent = |(n, job)| json!({ "job": job, "on": outcome(n), "manual": self.after_manual });
+        let mut parents: Vec<Value> = self.after.iter().enumerate().map(parent).collect();
+        match parents.len() {
+            0 => {}
+            1 => body.put("after", parents.remove(0)),
+            _ => body.put("after", parents),
+        }
+        if let Some(group) = &self.after_group {
+            body.put("afterGroup", group.as_str());
+        }
+        if let Some(within) = &self.after_within {
+            body.put("afterWithin", within.as_str());
         }
         Ok(())
     }

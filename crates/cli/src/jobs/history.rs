@@ -70,7 +70,7 @@ pub(crate) struct GapsArgs {
     #[arg(value_name = "JOB")]
     job: String,
     /// Only gaps for this reason.
-    #[arg(long, value_name = "REASON", value_parser = ["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen"])]
+    #[arg(long, value_name = "REASON", value_parser = ["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen", "incomplete"])]
     reason: Option<String>,
     /// Only gaps of this org.
     #[arg(long, value_name = "ORG")]

@@ -3,7 +3,7 @@
 use clap::Args;
 use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::job::{ChainOn, JobStatus, ScheduleType, Scope};
+use everbell_wire::job::{After, Chain, ChainJob, ChainOn, JobStatus, Parents, RunGroup, ScheduleType, Scope};
 use jiff::Timestamp;
 
 use super::list::schedule;
@@ -45,7 +45,14 @@ pub(super) fn run(args: &ShowArgs, now: Timestamp, output: &mut Output) -> Resul
     let Some(job) = session.for_people(answer, |job| &job.job_key)? else { return Ok(Exit::Success) };
     let zone = shown.zone(&job);
     let fires = fires(&session.client, &job);
-    let rows = rows(&job, &fires, &zone, &session);
+    let mut rows = rows(&job, &fires, &zone, &session);
+    // A token that may not read runs sees no chain.
+    if let Ok(answer) = session.client.send(session.client.jobs().chain(&job.id)) {
+        let words = chain(&answer.document, &job).into_iter().enumerate();
+        rows.extend(words.map(|(n, line)| vec![if n == 0 { "chain" } else { "" }.to_owned(), printable(&line)]));
+        let open = answer.document.groups.iter().filter(|group| group.closed_at.is_none());
+        rows.extend(open.map(|group| vec!["waits".to_owned(), printable(&waits(group, &zone))]));
+    }
     if session.out.is_for_people() {
         let status = job.status.as_str();
         let (mark, key) = (session.out.mark(Mark::from_status(status)), printable(&job.job_key));
@@ -107,16 +114,41 @@ pub(super) fn next_in_words(job: &wire::Job, fires: &[Timestamp], zone: &Zone, n
         let first = first.unwrap_or_default();
         return format!("for each org at its own local time{first}: everbell orgs show ORG");
     }
-    if let Some(after) = &job.after {
-        let which = match after.on {
-            ChainOn::Success => "succeeds",
-            ChainOn::Failure => "fails",
-            ChainOn::Any | ChainOn::Other(_) => "ends",
-        };
-        return format!("when a run of {} {which}", printable(&after.job));
+    match &job.after {
+        Some(Parents::One(after)) => return format!("when a run of {} {}", printable(&after.job), ends(&after.on)),
+        Some(Parents::All(_)) => return printable(&job.schedule_text).replacen("When", "when", 1),
+        None => {}
     }
     let frozen = job.next_run_frozen_until.map(|until| format!("; frozen until {}", spoken(until, zone)));
     format!("{}{}", fires_in_words(fires, zone, now), frozen.unwrap_or_default())
+}
+
+fn ends(on: &ChainOn) -> &'static str {
+    match on {
+        ChainOn::Success => "succeeds",
+        ChainOn::Failure => "fails",
+        ChainOn::Any | ChainOn::Other(_) => "ends",
+    }
+}
+
+/// Describes the jobs before and after a job, one line each: `load  when extract succeeds`.
+fn chain(chain: &Chain, job: &wire::Job) -> Vec<String> {
+    let rule = |parent: &After| format!("{} {}", parent.job, ends(&parent.on));
+    let line = |one: &ChainJob| {
+        let own = if one.job_key == job.job_key { " (this job)" } else { "" };
+        let rules: Vec<String> = one.after.iter().map(rule).collect();
+        if rules.is_empty() {
+            format!("{}{own}", one.job_key)
+        } else {
+            format!("{}{own} \u{2190} {}", one.job_key, rules.join(" and "))
+        }
+    };
+    chain.jobs.iter().map(line).collect()
+}
+
+/// Describes a group of runs that the job waits for.
+fn waits(group: &RunGroup, zone: &Zone) -> String {
+    format!("until {} for runs of {}: {}", spoken(group.deadline, zone), group.name, group.missing.join(", "))
 }
 
 /// `Mon 2026-11-16 08:00 CET (in 17h 18m), then Tue 17, Wed 18`.

@@ -235,7 +235,12 @@ fn write(
 ) -> Result<Exit, CliError> {
     args.reason.iter().for_each(|reason| drop(definition.insert("reason".to_owned(), json!(reason))));
     let call = session.client.targets().put(label, &Value::Object(definition), revision, args.dry_run);
-    let answer = session.client.send(call).with_action(|| format!("write target `{label}`"))?;
+    let answer = session.client.send(call).with_action(|| format!("write target `{label}`"));
+    let edit = || match revision {
+        Some(0) => format!("edit it: everbell targets edit {}", shell(label)),
+        _ => "another request changed it meanwhile: look at it, then edit it again".to_owned(),
+    };
+    let answer = answer.or_hint(412, edit)?;
     let Some(written) = session.for_people(answer, name_of)? else { return Ok(Exit::Success) };
     let shown = printable(label);
     if written.dry_run {

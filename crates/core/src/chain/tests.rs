@@ -185,8 +185,9 @@ fn chains_that_cannot_work_are_refused() {
         job_key: key(job),
         after: After { job_key: key(parent), on: ChainOn::Success, manual: false },
     };
-    let starts = |job: &str, parent: &str, exists, links: &[ChainLink]| {
-        check_chain(&key(job), &link(job, parent).after, exists, links).map_err(|error| error.to_string())
+    let starts = |job: &str, parent: &str, exists: bool, links: &[ChainLink]| {
+        let current = |_: &JobKey| exists.then_some(Scope::Global);
+        check_chain(&key(job), &[link(job, parent).after], current, links).map_err(|error| error.to_string())
     };
     let links = [link("b", "a"), link("c", "b")];
     assert_eq!(starts("d", "c", true, &links), Ok(()));
@@ -200,4 +201,26 @@ fn chains_that_cannot_work_are_refused() {
     let many: Vec<ChainLink> = (1..30).map(|n| link(&format!("j{n}"), &format!("j{}", n - 1))).collect();
     let long = starts("j0", "j29", true, &many).unwrap_err();
     assert!(long.ends_with(" and 23 more"), "{long}");
+}
+
+#[test]
+fn circles_through_one_of_several_jobs_are_refused() {
+    let parent = |job: &str| After { job_key: key(job), on: ChainOn::Success, manual: false };
+    let link = |job: &str, before: &str| ChainLink { job_key: key(job), after: parent(before) };
+    // a forks to b and c, which meet in d.
+    let links = [link("b", "a"), link("c", "a"), link("d", "b"), link("d", "c")];
+    let after_all = |job: &str, parents: &[&str], scope| {
+        let parents: Vec<After> = parents.iter().map(|key| parent(key)).collect();
+        check_chain(&key(job), &parents, |_: &JobKey| scope, &links).map_err(|error| error.to_string())
+    };
+    let global = Some(Scope::Global);
+    assert_eq!(after_all("d", &["b", "c"], global), Ok(()), "arms may meet");
+    assert_eq!(after_all("e", &["a", "d"], global), Ok(()));
+    let circle = after_all("a", &["x", "d"], global).unwrap_err();
+    assert!(circle.starts_with("after: would close a circle: `a` starts after `d` starts after "), "{circle}");
+    assert!(circle.ends_with(" starts after `a`"), "{circle}");
+    let orgs = after_all("e", &["a", "d"], Some(Scope::PerOrg)).unwrap_err();
+    assert!(orgs.contains("`a` fires for each org"), "{orgs}");
+    let unknown = after_all("e", &["a", "d"], None).unwrap_err();
+    assert!(unknown.starts_with("after: there is no current job `a`"), "{unknown}");
 }

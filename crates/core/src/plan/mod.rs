@@ -377,6 +377,7 @@ fn trigger_text(spec: &Spec) -> String {
         When::Cron(expression) | When::Every { expression, .. } => expression.as_str().to_owned(),
         When::Once(_) => "once".to_owned(),
         When::After(after) => after.to_string(),
+        When::AfterAll(fan_in) => fan_in.to_string(),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{
     AuditEntry, Changed, DecideFn, InboxAnswer, InboxRequest, JobFilter, JobRef, JobRow, Page, PageRequest, PurgedJob,
     RefusedRequest, StoreResult, TargetCount,
 };
-use crate::chain::ChainLink;
+use crate::chain::{ChainLink, RunGroup};
 use crate::change::NewJob;
 use crate::ids::{JobId, JobKey};
 
@@ -85,6 +85,15 @@ verbs! {
 
         /// The current jobs that start after another one, by key, at most `limit`.
         async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>>;
+
+        /// The groups of runs that a job which starts after several others waits or waited for, the one that opened last
+        /// first, at most `limit`; only those that opened by `until`, if it is given.
+        async fn run_groups(&self, job: &JobKey, until: Option<Timestamp>, limit: u32) -> StoreResult<Vec<RunGroup>>;
+
+        /// Ends the wait of up to `limit` groups whose deadline has passed, in one transaction: each becomes a gap of the
+        /// current version of its job with the reason `incomplete`, see [`expire_all`](crate::chain::expire_all). Deletes groups
+        /// that were closed longer ago than [`REMEMBERED`](crate::chain::REMEMBERED). Returns the next deadline.
+        async fn expire_run_groups(&self, limit: u32, now: Timestamp) -> StoreResult<Option<Timestamp>>;
 
         /// Paused jobs that resume by themselves, with the time at which they do; the earliest first.
         async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>>;

@@ -2,6 +2,7 @@
 
 use everbell_core::after::After;
 use everbell_core::calendar::Exclusion;
+use everbell_core::chain::RunGroup;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{self, Eligibility, OffReason};
 use everbell_core::store::{JobRef, JobRow, PageRequest, RunFilter, SlotOutcome, StoreError, StoreResult};
@@ -67,12 +68,14 @@ pub enum Explanation {
     Errored(String),
     /// The job has no clock: it starts when runs of another job end.
     Following {
-        /// The runs that start it.
-        after: After,
-        /// Its last run by then that another run started.
+        /// The runs that start it, in words.
+        rule: String,
+        /// Its last run by then that other runs started.
         run: Option<Box<Run>>,
-        /// The last run of the other job by then.
-        parent: Option<Box<Run>>,
+        /// The jobs that it starts after, each with its last run by then.
+        parents: Vec<(JobKey, Option<Box<Run>>)>,
+        /// The last group of runs that it waited for by then, if it starts after several jobs, and what is missing there.
+        group: Option<(RunGroup, Vec<String>)>,
     },
     /// A slot that got a run or a gap.
     Settled(SlotOutcome),
@@ -132,7 +135,7 @@ impl Jobs {
             return Ok(Explanation::Unknown);
         };
         let told = match &row.job.definition.spec {
-            Ok(spec) if spec.after().is_some() => return self.explain_following(&row, created_at, time).await,
+            Ok(spec) if spec.is_following() => return self.explain_following(&row, created_at, time).await,
             Ok(spec) => {
                 let told = self.explain_slot(&row, None, row.timer.as_ref(), spec, created_at, time).await?;
                 self.or_frozen(told, &row, time).await?
@@ -142,7 +145,7 @@ impl Jobs {
         self.or_by_others(told, &others, None, time).await
     }
 
-    /// Explains a time of a job without a clock: by its last run by then, and that of the job before it.
+    /// Explains a time of a job without a clock: by its last run by then, and those of the jobs before it.
     async fn explain_following(
         &self,
         row: &JobRow,
@@ -150,8 +153,7 @@ impl Jobs {
         time: Timestamp,
     ) -> StoreResult<Explanation> {
         let definition = &row.job.definition;
-        let after = definition.spec.as_ref().ok().and_then(|spec| spec.after());
-        let Some(after) = after.filter(|_| time > created_at).cloned() else {
+        let Some(spec) = definition.spec.as_ref().ok().filter(|_| time > created_at) else {
             return Ok(Explanation::BeforeCreation { created_at });
         };
         let last = async |key: &JobKey, trigger| {
@@ -162,8 +164,18 @@ impl Jobs {
             Ok::<_, StoreError>(found.items.into_iter().next().map(Box::new))
         };
         let run = last(&definition.key, Some(TriggerType::After)).await?;
-        let parent = last(&after.job_key, None).await?;
-        Ok(Explanation::Following { after, run, parent })
+        let mut parents = Vec::new();
+        for parent in spec.parents() {
+            parents.push((parent.job_key.clone(), last(&parent.job_key, None).await?));
+        }
+        let mut group = None;
+        if let Some(fan_in) = spec.fan_in() {
+            let groups = self.context.parts.store.run_groups(&definition.key, Some(time), 1).await?;
+            let with_missing = |group: RunGroup| (group.missing(fan_in), group);
+            group = groups.into_iter().next().map(with_missing).map(|(missing, group)| (group, missing));
+        }
+        let rule = spec.describe_parents().unwrap_or_default();
+        Ok(Explanation::Following { rule, run, parents, group })
     }
 
     /// Like [`Jobs::explain`], for one org of a per-org job. The slots are those of its current zone and override;

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use everbell_core::backfill::{BackfillOrder, Rate};
-use everbell_core::chain::ChainLink;
+use everbell_core::chain::{ChainLink, RunGroup};
 use everbell_core::change::{self, Edit, NewJob};
 use everbell_core::store::{
     AuditEntry, Changed, JobFilter, JobRef, JobRow, Page, PageRequest, StoreError, StoreResult,
@@ -100,6 +100,12 @@ impl Jobs {
         self.context.parts.store.chain_links(MAX_CHAIN_LINKS).await
     }
 
+    /// Returns the groups of runs that a job which starts after several others waits or waited for, the one that opened
+    /// last first.
+    pub async fn run_groups(&self, job: &JobKey, limit: u32) -> StoreResult<Vec<RunGroup>> {
+        self.context.parts.store.run_groups(job, None, limit).await
+    }
+
     /// Creates a job. Its slots start now, and nothing fires at once. Refuses a key that a current job has, and a
     /// target that is unknown ([`Jobs::check_target`]). A job of a known target that no live instance serves at this
     /// moment waits until one does.
@@ -174,7 +180,7 @@ impl Jobs {
         if new.definition.is_one_time() && new.next_run_at().is_none() {
             return Err(Invalid::new("runAt", "must be in the future").into());
         }
-        let has_clock = new.definition.spec.as_ref().is_ok_and(|spec| spec.after().is_none());
+        let has_clock = new.definition.spec.as_ref().is_ok_and(|spec| !spec.is_following());
         if has_clock && new.timer.as_ref().is_some_and(|timer| timer.next_run_at.is_none()) {
             return Err(never_fires(&new.definition).into());
         }

@@ -47,6 +47,7 @@ pub(crate) fn facts(job: &Definition, state: &JobState, next_run_at: Option<Time
             }
             When::Once(at) => (format!("once {at}"), spec.zone().name()),
             When::After(after) => (after.describe(), spec.zone().name()),
+            When::AfterAll(fan_in) => (fan_in.describe(), spec.zone().name()),
         },
         Err(broken) => {
             let once = || broken.run_at.map_or_else(|| "once".to_owned(), |at| format!("once {at}"));

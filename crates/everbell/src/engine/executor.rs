@@ -99,7 +99,7 @@ async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Order
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
         (None, Some(served)) => match upstream::read(shared, &claim).await {
-            Ok(upstream) => supervise(shared, claim, upstream, served, orders, &mut handed_over).await,
+            Ok(upstreams) => supervise(shared, claim, upstreams, served, orders, &mut handed_over).await,
             Err(failure) => (Some(Outcome::Failed { failure, then: Then::RETRY }), String::new()),
         },
         (None, None) => {
@@ -124,7 +124,7 @@ async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Order
 async fn supervise(
     shared: &Shared,
     claim: Box<Claim>,
-    upstream: Option<everbell_core::Run>,
+    upstreams: Vec<everbell_core::Run>,
     served: &Served,
     Orders { mut asked, lease }: Orders,
     handed_over: &mut bool,
@@ -132,7 +132,7 @@ async fn supervise(
     let timeout = timeout(&claim, served);
     let (tell, told) = watch::channel(false);
     let tracing = shared.targets.now().tracing.clone();
-    let run = Run::new(*claim, upstream, shared.events.clone(), told, lease.clone(), tracing);
+    let run = Run::new(*claim, upstreams, shared.events.clone(), told, lease.clone(), tracing);
     let offer = match remote::offer(shared, &run, served, timeout).await {
         Ok(offer) => offer,
         Err(failure) => return (Some(Outcome::Failed { failure, then: Then::RETRY }), String::new()),

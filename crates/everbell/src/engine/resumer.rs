@@ -1,4 +1,4 @@
-//! The resumer: ends pauses whose time has come.
+//! The resumer: ends what has a time to end, pauses and waits for runs of several jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use crate::events::Event;
 
 /// How many pauses are ended at once.
 const MAX_RESUMED_JOBS: u32 = 100;
+/// How many waits of chains are ended at once.
+const MAX_EXPIRED_GROUPS: u32 = 100;
 /// The longest time between two looks when no pause is known to end and no signal comes; twice that where the changes of
 /// others are heard of.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
@@ -74,8 +76,10 @@ impl Step for Resumer {
         for (job, _) in ending.iter().filter(|(_, until)| *until <= now) {
             self.resume(*job, now).await?;
         }
+        let deadline = self.shared.store.expire_run_groups(MAX_EXPIRED_GROUPS, now).await?;
         self.last = Some(begun);
         let next = ending.iter().map(|(_, until)| *until).find(|until| *until > now);
+        let next = next.into_iter().chain(deadline).min();
         let poll = if self.shared.store.hears_others() { 2 * POLL_INTERVAL } else { POLL_INTERVAL };
         Ok(Wait::For(next.map_or(poll, |next| between(now, next).min(poll))))
     }

@@ -1,9 +1,9 @@
-//! The run whose end started a run: its handler is given it.
+//! The runs whose ends started a run: its handler is given them.
 
 use std::time::Duration;
 
 use everbell_core::store::{Claim, StoreError};
-use everbell_core::{Failure, FailureCode, Run, Trigger};
+use everbell_core::{Failure, FailureCode, Run, RunId};
 
 use super::Shared;
 
@@ -11,10 +11,17 @@ use super::Shared;
 const MAX_ATTEMPTS: u32 = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// Reads the run before. `None` if there was none, or if it was deleted meanwhile. The error is a failure of the attempt,
-/// because a handler must not take an unknown result for none.
-pub(super) async fn read(shared: &Shared, claim: &Claim) -> Result<Option<Run>, Failure> {
-    let Trigger::After(before) = claim.run.trigger else { return Ok(None) };
+/// Reads the runs before. One that was deleted meanwhile is left out. The error is a failure of the attempt, because a
+/// handler must not take an unknown result for none.
+pub(super) async fn read(shared: &Shared, claim: &Claim) -> Result<Vec<Run>, Failure> {
+    let mut runs = Vec::new();
+    for before in claim.run.trigger.upstream() {
+        runs.extend(read_one(shared, *before).await?);
+    }
+    Ok(runs)
+}
+
+async fn read_one(shared: &Shared, before: RunId) -> Result<Option<Run>, Failure> {
     let mut attempt = 1;
     loop {
         match shared.store.get_run(before).await {

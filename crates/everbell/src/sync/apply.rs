@@ -105,7 +105,8 @@ impl Syncer {
         }
         let calendars = self.apply_calendars(parts, status).await?;
         let mut steps = Vec::with_capacity(plan.steps.len());
-        for step in parents_first(plan.steps, &self.parents()) {
+        let parents = self.schedules.iter().map(|schedule| (schedule.key(), schedule.parents())).collect();
+        for step in parents_first(plan.steps, &parents) {
             if step.action.is_change() || matches!(step.action, SyncAction::Held { .. }) {
                 steps.extend(self.settle(parts, &step.key).await?);
             } else {
@@ -221,11 +222,6 @@ impl Syncer {
         declared.collect()
     }
 
-    /// The job that each declared job starts after, by key.
-    fn parents(&self) -> BTreeMap<&str, &str> {
-        self.schedules.iter().filter_map(|schedule| Some((schedule.key(), schedule.parent()?))).collect()
-    }
-
     fn release_of(&self, declared: &BTreeMap<JobKey, Declared>) -> ReleaseId {
         let hashes: Vec<_> = declared.iter().map(|(key, job)| (key, DeclarationHash::new(job))).collect();
         let release = ReleaseId::from_jobs(hashes.iter().map(|(key, hash)| (*key, hash)));
@@ -266,13 +262,18 @@ impl Syncer {
 
 /// The steps in an order in which a job comes after the one that it starts after, which has to exist first. Jobs that are
 /// retired come last: one that starts after them may be declared again.
-fn parents_first(steps: Vec<SyncStep>, parents: &BTreeMap<&str, &str>) -> Vec<SyncStep> {
-    let depth = |key: &str| {
-        let ancestors = std::iter::successors(parents.get(key), |parent| parents.get(*parent));
-        // A circle has no end; the store refuses it.
-        ancestors.take(parents.len() + 1).count()
-    };
-    let mut steps = steps;
+fn parents_first(mut steps: Vec<SyncStep>, parents: &BTreeMap<&str, Vec<&str>>) -> Vec<SyncStep> {
+    // The longest way to a job from one that starts after no declared job. A circle has no end; the store refuses it.
+    let mut depths: BTreeMap<&str, usize> = BTreeMap::new();
+    for _ in 0..=parents.len() {
+        let depth = |own: &Vec<&str>| own.iter().map(|parent| depths.get(parent).map_or(0, |depth| depth + 1)).max();
+        let next = parents.iter().map(|(key, own)| (*key, depth(own).unwrap_or(0))).collect();
+        if depths == next {
+            break;
+        }
+        depths = next;
+    }
+    let depth = |key: &str| depths.get(key).copied().unwrap_or(0);
     steps.sort_by_cached_key(|step| {
         (matches!(step.action, SyncAction::Retire { .. }), depth(step.key.as_str()), step.key.clone())
     });

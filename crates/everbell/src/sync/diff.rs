@@ -72,7 +72,7 @@ fn created(wanted: &Declared, version: u32) -> SyncAction {
 fn once(definition: &Definition) -> Option<Timestamp> {
     match definition.spec.as_ref().ok()?.when() {
         When::Once(at) => Some(*at),
-        When::Cron(_) | When::Every { .. } | When::After(_) => None,
+        When::Cron(_) | When::Every { .. } | When::After(_) | When::AfterAll(_) => None,
     }
 }
 

@@ -112,7 +112,7 @@ impl TestBell {
         let (_granted, renewed) = watch::channel(self.clock.monotonic());
         let shared = &self.engine.shared;
         let lease = Lease::new(renewed, shared.options.lease, false, Arc::clone(&shared.clock));
-        let run = Run::new(claim, None, shared.events.clone(), stop, lease, targets.tracing.clone());
+        let run = Run::new(claim, Vec::new(), shared.events.clone(), stop, lease, targets.tracing.clone());
         let span = run.span().clone();
         // The call is inside of the span, as in the executor.
         match async { action(run).await }.instrument(span).await {

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use everbell::testing::TestBell;
-use everbell::{ChainOn, Everbell, ParentJob, Run, RunError, RunStatus, Schedule};
+use everbell::testing::{GapReason, TestBell};
+use everbell::{ChainOn, Everbell, ParentJob, ParentJobs, Run, RunError, RunStatus, Schedule};
 
 /// The run before each handler's, as it saw it: status and result.
 type ParentRuns = Arc<Mutex<Vec<(String, Option<String>)>>>;
@@ -46,4 +46,40 @@ async fn a_handler_reads_the_run_that_started_it() {
     let extract = test.runs().get(before).await.unwrap();
     let started = test.runs().started_by(&extract).await.unwrap();
     assert_eq!(started.iter().map(|run| run.id).collect::<Vec<_>>(), [load.id]);
+}
+
+#[tokio::test]
+async fn a_handler_reads_the_runs_that_its_job_waited_for() {
+    let seen: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let seen_by_report = Arc::clone(&seen);
+    let report = move |run: Run| {
+        let read = |before: &everbell::RunRecord| before.result.as_ref().map(ToString::to_string).unwrap_or_default();
+        assert_eq!(run.upstream().map(|run| run.id), run.upstreams().first().map(|run| run.id));
+        seen_by_report.lock().unwrap().push(run.upstreams().iter().map(read).collect());
+        std::future::ready(())
+    };
+    let parents = ParentJobs::new(["orders", "prices"]).within(std::time::Duration::from_hours(2));
+    // Declared before the jobs that it starts after.
+    let builder = Everbell::builder()
+        .target("orders", async |_: Run| Ok::<_, RunError>("orders"))
+        .target("prices", async |run: Run| {
+            if run.slot_utc().is_some_and(|slot| slot.as_second() % 7200 == 0) {
+                Ok("prices")
+            } else {
+                Err(RunError::fail("broken", "no prices"))
+            }
+        })
+        .target("report", report)
+        .schedule(Schedule::after_all("report", parents).target("report"))
+        .schedule(Schedule::cron("orders", "0 * * * *").target("orders"))
+        .schedule(Schedule::cron("prices", "0 * * * *").target("prices"));
+    let mut test = TestBell::start(builder, "2027-01-01T00:30:00Z").await;
+    test.advance_to("2027-01-01T02:30:00Z").await;
+    test.drain().await;
+    let mut results = seen.lock().unwrap().clone();
+    results.iter_mut().for_each(|both| both.sort());
+    assert_eq!(results, [["\"orders\"", "\"prices\""]], "at two, when both have succeeded");
+    test.advance_to("2027-01-01T03:30:00Z").await;
+    // The wait for the run of one o'clock is over.
+    test.assert_gaps("report").await.slots(1).because(GapReason::Incomplete);
 }

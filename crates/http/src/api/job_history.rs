@@ -3,6 +3,7 @@
 use everbell::client::freeze_at;
 use everbell::core::store::{GapFilter, JobRef, PageRequest};
 use everbell::{JobKey, JobRow, OrgId, RunFilter, RunStatus, StoreError};
+use everbell_core::chain::related;
 use everbell_core::{GapReason, Spec, Zone};
 use everbell_wire as wire;
 use jiff::{Timestamp, Zoned};
@@ -32,7 +33,17 @@ pub(crate) const EXPLAIN: &[Field] = &[
 pub(crate) const STATS: &[Field] = &[optional("window", Value::Span, "How far to look back. Default: 30d.")];
 pub(super) const REASON: Field = optional(
     "reason",
-    Value::Word(&["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen"]),
+    Value::Word(&[
+        "missed",
+        "coalesced",
+        "paused",
+        "dst_gap",
+        "expired",
+        "errored",
+        "excluded",
+        "frozen",
+        "incomplete",
+    ]),
     "Only gaps for this reason.",
 );
 pub(super) const GAPS_FROM: Field = optional("from", Value::Time, "Only gaps that end at or after this time.");
@@ -90,6 +101,25 @@ pub(crate) async fn explain(request: ApiRequest) -> Result<ApiResponse, Problem>
         None => request.jobs().explain(&job, at).await?,
     };
     ApiResponse::ok(&convert::explanation(at, (row.job.definition.id, org.as_ref()), zone.as_ref(), &explanation))
+}
+
+/// The most jobs of a chain, and groups of runs, that are listed.
+const MAX_CHAIN: usize = 50;
+const MAX_GROUPS: u32 = 20;
+
+pub(crate) async fn chain(request: ApiRequest) -> Result<ApiResponse, Problem> {
+    let row = request.jobs().get(&request.job()?).await?;
+    let definition = &row.job.definition;
+    let links = request.jobs().chain_links().await?;
+    let fan_in = definition.spec.as_ref().ok().and_then(Spec::fan_in);
+    let groups = match fan_in {
+        Some(_) => request.jobs().run_groups(&definition.key, MAX_GROUPS).await?,
+        None => Vec::new(),
+    };
+    ApiResponse::ok(&wire::job::Chain {
+        jobs: related(&definition.key, &links, MAX_CHAIN).iter().map(wire::job::ChainJob::from).collect(),
+        groups: groups.iter().map(|group| wire::job::RunGroup::new(group, fan_in)).collect(),
+    })
 }
 
 /// The org of a query.

@@ -1,9 +1,9 @@
 //! Explanations of times.
 
 use everbell::Explanation;
-use everbell_core::after::After;
+use everbell_core::chain::RunGroup;
 use everbell_core::store::SlotOutcome;
-use everbell_core::{Gap, JobId, OrgId, Run, SkipReason, Trigger, Zone};
+use everbell_core::{Gap, JobId, JobKey, OrgId, Run, SkipReason, Zone};
 use everbell_wire as wire;
 use everbell_wire::gap::ExplanationOutcome as Outcome;
 use jiff::Timestamp;
@@ -86,8 +86,10 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
         Explanation::BeforeCreation { created_at } => {
             (Outcome::BeforeCreation, format!("The job did not exist yet: it was created at {created_at}."))
         }
-        Explanation::Following { after, run, parent } => {
-            (Outcome::Following, following(after, run.as_deref(), parent.as_deref()))
+        Explanation::Following { rule, run, parents, group } => {
+            let group = group.as_ref().map(|(group, missing)| waited(group, missing));
+            let detail = format!("{}{}", following(rule, run.as_deref(), parents), group.unwrap_or_default());
+            (Outcome::Following, detail)
         }
         _ => (
             Outcome::Unknown,
@@ -96,24 +98,35 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
     }
 }
 
-/// Names the run that started a job without a clock, and the last one that could have.
-fn following(after: &After, run: Option<&Run>, parent: Option<&Run>) -> String {
-    let rule = after.describe();
-    let last = match run.map(|run| (run, &run.trigger)) {
-        Some((run, Trigger::After(cause))) => {
-            let at = run.scheduled_at;
+/// Names the runs that started a job without a clock, and the last ones that could have.
+fn following(rule: &str, run: Option<&Run>, parents: &[(JobKey, Option<Box<Run>>)]) -> String {
+    let last = match run.map(|run| (run, run.trigger.upstream())) {
+        Some((run, causes @ [_, ..])) => {
+            let named: Vec<String> = causes.iter().map(ToString::to_string).collect();
+            let which = if causes.len() == 1 { "run" } else { "runs" };
             format!(
-                "By this time its last run was {}, which run {cause} started at {at}; its status is {}.",
-                run.id, run.status
+                "By this time its last run was {}, which {which} {} started at {}; its status is {}.",
+                run.id,
+                named.join(" and "),
+                run.scheduled_at,
+                run.status
             )
         }
         _ => "By this time nothing had started it.".to_owned(),
     };
-    let waits = match parent {
-        Some(parent) => {
-            format!("The last run of {} was {}; its status is {}.", after.job_key, parent.id, parent.status)
-        }
-        None => format!("{} had no run.", after.job_key),
-    };
-    format!("The job has no clock: it starts {rule}. {last} {waits}")
+    let waits = parents.iter().map(|(key, parent)| match parent {
+        Some(parent) => format!(" The last run of {key} was {}; its status is {}.", parent.id, parent.status),
+        None => format!(" {key} had no run."),
+    });
+    format!("The job has no clock: it starts {rule}. {last}{}", waits.collect::<String>())
+}
+
+/// Describes the last group of runs that a job waited for.
+fn waited(group: &RunGroup, missing: &[String]) -> String {
+    let missing = if missing.is_empty() { String::new() } else { format!(": {}", missing.join(", ")) };
+    match (group.started, group.closed_at) {
+        (Some(run), _) => format!(" The runs of {} started run {run}.", group.name),
+        (None, Some(at)) => format!(" The wait for runs of {} ended at {at}{missing}.", group.name),
+        (None, None) => format!(" For {} it waits until {}{missing}.", group.name, group.deadline),
+    }
 }

@@ -195,6 +195,7 @@ impl Job {
             When::Cron(expression) | When::Every { expression, .. } => expression.describe(),
             When::Once(_) => "Once".to_owned(),
             When::After(after) => after.describe(),
+            When::AfterAll(fan_in) => fan_in.describe(),
         })
     }
 
@@ -208,7 +209,7 @@ impl Job {
 
     /// Whether runs of another job start it.
     fn follows(&self) -> bool {
-        self.spec().is_some_and(|spec| spec.after().is_some())
+        self.spec().is_some_and(Spec::is_following)
     }
 
     fn row(&self) -> Vec<String> {

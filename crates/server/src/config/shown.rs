@@ -68,6 +68,7 @@ fn members(layers: &Layers, value: &Value, fields: &[Field], at: &str, shown: &m
         let Some(value) = value.get(&*name) else { continue };
         match (&field.kind, value) {
             (Kind::Object(fields) | Kind::Component(_, fields), value) => members(layers, value, fields, &at, shown),
+            (Kind::ComponentOrList { fields, .. }, Value::Object(_)) => members(layers, value, fields, &at, shown),
             (Kind::Map(of), Value::Object(members)) => {
                 for (name, value) in members {
                     push(layers, &format!("{at}/{}", escape(name)), without_secrets(value, of), shown);

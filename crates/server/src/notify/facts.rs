@@ -229,12 +229,19 @@ fn missed_fact(gaps: &[Gap], last_run_at: Option<Timestamp>, since: Timestamp) -
 /// Slots of each job that were missed since a time, or shortly before: that may have been noted since.
 async fn missed(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<JobKey, Vec<Gap>>> {
     let from = Some(earlier(since, MAX_GAP_DELAY));
-    let filter = GapFilter { reason: Some(GapReason::Missed), from, ..GapFilter::default() };
     let mut found: BTreeMap<JobKey, Vec<Gap>> = BTreeMap::new();
+    for reason in [GapReason::Missed, GapReason::Incomplete] {
+        let filter = GapFilter { reason: Some(reason), from, ..GapFilter::default() };
+        add_missed(store, &filter, &mut found).await?;
+    }
+    Ok(found)
+}
+
+async fn add_missed(store: &dyn Store, filter: &GapFilter, found: &mut BTreeMap<JobKey, Vec<Gap>>) -> StoreResult<()> {
     let mut keys: BTreeMap<JobId, Option<JobKey>> = BTreeMap::new();
     let mut page = PageRequest { limit: PAGE_LIMIT, after: None };
     for _ in 0..MAX_PAGES {
-        let read = store.list_gaps(&filter, &page).await?;
+        let read = store.list_gaps(filter, &page).await?;
         for (job, _, gap) in read.items {
             let key = match keys.entry(job) {
                 Entry::Occupied(known) => known.get().clone(),
@@ -249,5 +256,5 @@ async fn missed(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<Job
             break;
         }
     }
-    Ok(found)
+    Ok(())
 }

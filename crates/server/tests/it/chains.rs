@@ -7,6 +7,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::cli::everbell;
 use crate::server::{Server, eventually};
 
 /// Each run writes a line; that of the second job names the run before it. The jobs are declared in the wrong order.
@@ -101,7 +102,13 @@ fn a_chain_is_created_edited_and_refused_by_the_api() {
         (json!({ "after": { "job": "other" } }), "cannot start after itself"),
         (json!({ "after": { "job": "nobody" } }), "there is no current job `nobody`"),
         (json!({ "after": { "job": "extract", "on": "sometimes" } }), "/after/on"),
-        (json!({ "after": [{ "job": "extract" }] }), "/after"),
+        (json!({ "after": [] }), "/after"),
+        (json!({ "after": [{ "job": "extract" }, { "job": "nobody" }] }), "there is no current job `nobody`"),
+        (json!({ "after": [{ "job": "extract" }, { "job": "extract" }] }), "names `extract` twice"),
+        (json!({ "after": [{ "job": "extract" }, { "job": "other" }] }), "cannot start after itself"),
+        (json!({ "after": [{ "job": "extract" }, { "on": "any" }] }), "/after/1/job"),
+        (json!({ "after": [{ "job": "extract" }, { "job": "load" }], "afterWithin": "10s" }), "/afterWithin"),
+        (json!({ "afterWithin": "1h" }), "/afterWithin"),
     ] {
         let errors = with(&more);
         assert!(errors.contains(expected), "{more}: {errors}");
@@ -141,4 +148,150 @@ fn a_job_without_a_clock_is_explained_by_the_run_that_started_it() {
     assert!(detail.contains(&format!("The last run of extract was {cause}; its status is succeeded.")), "{detail}");
     let before = server.get("/jobs/key:load/explain?at=2020-01-01T00:00:00Z").expect(200);
     assert_eq!(before["outcome"], "before_creation", "{before}");
+}
+
+/// Two jobs of the same second, and one that waits for both and writes the jobs before it.
+const FAN_IN: &str = r#"
+[[target]]
+label = "work"
+type = "command"
+argv = ["true"]
+[[target]]
+label = "report"
+type = "command"
+argv = ["sh", "-c", "echo \"$EVERBELL_UPSTREAMS\" >> reported"]
+[[job]]
+job_key = "report"
+target = "report"
+after = [{ job = "orders" }, { job = "prices", on = "any" }]
+after_within = "1h"
+policies.overlap = "allow"
+[[job]]
+job_key = "orders"
+target = "work"
+cron_expression = "* * * * * *"
+policies.overlap = "allow"
+[[job]]
+job_key = "prices"
+target = "work"
+cron_expression = "*/2 * * * * *"
+policies.overlap = "allow"
+"#;
+
+#[test]
+fn a_job_waits_for_runs_of_the_same_slot_although_the_server_is_killed() {
+    for server in [Server::with(FAN_IN), Server::postgres(FAN_IN)] {
+        let reported = |server: &Server| fs::read_to_string(server.folder.path().join("reported")).unwrap_or_default();
+        let at_least = |server: &Server, lines: usize| {
+            eventually(|| (reported(server).lines().count() >= lines).then_some(())).expect("the chain does not go on");
+        };
+        at_least(&server, 1);
+        let server = server.restarted(|_| {});
+        let before = reported(&server).lines().count();
+        at_least(&server, before + 2);
+        for job in ["orders", "prices"] {
+            server.patch(&format!("/jobs/key:{job}/pause"), &json!({ "reason": "enough was seen" })).expect(200);
+        }
+        for status in ["running", "pending"] {
+            server.until(&format!("/runs?status={status}"), |page| items(page).is_empty());
+        }
+        let slot = |id: &Value| server.get(&format!("/runs/{}", id.as_str().unwrap())).expect(200)["slotAt"].clone();
+        let mut slots = BTreeSet::new();
+        let reports = server.get("/runs?jobKey=report&limit=200").expect(200);
+        for run in items(&reports) {
+            let causes: Vec<Value> = run["upstreamRunIds"].as_array().unwrap().iter().map(slot).collect();
+            assert_eq!((causes.len(), &causes[0]), (2, &causes[1]), "of one slot: {run}");
+            assert!(slots.insert(causes[0].to_string()), "a slot started two runs: {run}");
+            assert_eq!(run["upstreamRunId"], run["upstreamRunIds"][0]);
+        }
+        let runs = server.get("/runs?jobKey=prices&limit=200").expect(200);
+        let of_prices: BTreeSet<String> = items(&runs).iter().map(|run| run["slotAt"].to_string()).collect();
+        assert!(slots.is_subset(&of_prices), "{slots:?} {of_prices:?}");
+        for line in reported(&server).lines() {
+            let upstreams: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            let mut keys: Vec<&str> =
+                upstreams.as_array().unwrap().iter().map(|run| run["jobKey"].as_str().unwrap()).collect();
+            keys.sort_unstable();
+            assert_eq!(keys, ["orders", "prices"], "{line}");
+        }
+        let chain = server.get("/jobs/key:orders/chain").expect(200);
+        let keys: Vec<&Value> = chain["jobs"].as_array().unwrap().iter().map(|job| &job["jobKey"]).collect();
+        assert_eq!(keys, ["orders", "prices", "report"], "{chain}");
+        assert_eq!(chain["jobs"][2]["after"][1]["on"], "any", "{chain}");
+        let groups = server.get("/jobs/key:report/chain").expect(200)["groups"].clone();
+        let started = |group: &Value| group["startedRunId"].is_string();
+        assert!(groups.as_array().unwrap().iter().any(started), "{groups}");
+        let open = groups.as_array().unwrap().iter().find(|group| group["closedAt"].is_null());
+        let open = open.expect("seconds of orders that prices has not");
+        assert_eq!(open["missing"], json!(["prices has not ended"]), "{open}");
+    }
+}
+
+#[test]
+fn a_job_after_several_others_is_created_edited_and_explained() {
+    let server = Server::start();
+    for key in ["orders", "prices"] {
+        server.job(key, &json!({}));
+    }
+    let by_hand = |key: &str| json!({ "job": key, "on": "success", "manual": true });
+    let body = json!({
+        "jobKey": "report", "target": "print", "after": [by_hand("orders"), by_hand("prices")],
+        "afterGroup": "local_date", "timezone": "Europe/Paris",
+    });
+    let created = server.post("/jobs", &body).expect(201);
+    assert_eq!(created["after"], body["after"], "{created}");
+    assert_eq!((&created["afterGroup"], &created["afterWithin"]), (&json!("local_date"), &json!("PT24H")));
+    let text = "When orders and prices have succeeded on the same local date, at most 24h after the first";
+    assert_eq!((&created["scheduleText"], &created["nextRunAt"]), (&json!(text), &Value::Null));
+
+    let explain = || {
+        let explained = server.get("/jobs/key:report/explain?at=2099-01-01T00:00:00Z").expect(200);
+        explained["detail"].as_str().unwrap().to_owned()
+    };
+    server.post("/jobs/key:orders/run-now", &json!({})).expect(202);
+    server.until("/runs?jobKey=orders&status=succeeded", |page| items(page).len() == 1);
+    let waiting = explain();
+    assert!(waiting.contains("it waits until ") && waiting.contains(": prices has not ended."), "{waiting}");
+    assert!(waiting.contains("nothing had started it.") && waiting.contains("prices had no run."), "{waiting}");
+    server.post("/jobs/key:prices/run-now", &json!({})).expect(202);
+    let reports = server.until("/runs?jobKey=report&status=succeeded", |page| items(page).len() == 1);
+    let causes = items(&reports)[0]["upstreamRunIds"].as_array().unwrap().clone();
+    let done = explain();
+    let named = format!("which runs {} and {} started at ", causes[0].as_str().unwrap(), causes[1].as_str().unwrap());
+    assert!(done.contains(&named), "{done}");
+
+    let single = server.patch("/jobs/key:report", &json!({ "after": { "job": "orders" } })).expect(200);
+    assert_eq!((&single["after"]["job"], &single["afterGroup"]), (&json!("orders"), &Value::Null), "{single}");
+    let again = server.patch("/jobs/key:report", &json!({ "after": [{ "job": "orders" }, { "job": "prices" }] }));
+    assert_eq!(again.expect(200)["afterGroup"], "slot");
+    let closing = server.patch("/jobs/key:prices", &json!({ "after": [{ "job": "orders" }, { "job": "report" }] }));
+    let errors = closing.problem(400, "InvalidInput")["errors"].to_string();
+    assert!(errors.contains("would close a circle: `prices` starts after `report` starts after `prices`"), "{errors}");
+}
+
+#[test]
+fn the_command_line_creates_and_shows_a_chain() {
+    let server = Server::start();
+    for key in ["orders", "prices"] {
+        server.job(key, &json!({}));
+    }
+    let create = ["jobs", "create", "report", "--target", "print", "--after", "orders", "--after", "prices"];
+    let with = |more: &[&str]| everbell(&server, &[&create[..], more].concat());
+    let uneven = with(&["--after-on", "any", "--after-on", "any", "--after-on", "any"]);
+    assert!(uneven.code == Some(2) && uneven.stderr.contains("--after-on is given 3 times"), "{}", uneven.stderr);
+    let options = ["--after-on", "success", "--after-on", "any", "--after-within", "6h", "--after-group", "local_date"];
+    let made = with(&options);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let job = server.get("/jobs/key:report").expect(200);
+    assert_eq!((&job["after"][1]["on"], &job["afterWithin"]), (&json!("any"), &json!("PT6H")), "{job}");
+    let shown = everbell(&server, &["jobs", "show", "report"]).stdout;
+    for part in ["chain\torders\n", "\tprices\n", "\treport (this job) ← orders succeeds and prices ends\n"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let exported = everbell(&server, &["jobs", "export", "report"]).stdout;
+    assert!(exported.contains("after_within = ") && exported.contains("after_group = \"local_date\""), "{exported}");
+    let file = server.folder.path().join("jobs.toml");
+    fs::write(&file, &exported).unwrap();
+    let again = everbell(&server, &["jobs", "apply", "-f", file.to_str().unwrap(), "--dry-run"]);
+    assert_eq!(again.stdout, "unchanged: 1 job\n", "{exported}{}", again.stderr);
 }

@@ -378,7 +378,7 @@ fn a_crontab_becomes_jobs_and_every_line_is_told() {
     let [one, two, start] = rest.lines().collect::<Vec<_>>()[..] else { panic!("{}", dry.stdout) };
     assert!(one.starts_with("create backup-full: paused, would run next 20"), "{one}");
     assert!(two.starts_with("create ping-c-1-example-com: "), "{two}");
-    let command = "they are paused; start them: everbell jobs resume --label imported=crontab.txt";
+    let command = "they are paused; start them: everbell jobs resume --label imported=crontab.txt --imported";
     assert_eq!(start.trim(), command);
     assert_eq!(server.get("/jobs").expect(200)["items"], json!([]));
     assert_eq!(jobs(&server, &args).code, Some(2), "it needs a yes");

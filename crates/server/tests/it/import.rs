@@ -160,7 +160,7 @@ fn real_crontab_is_imported_and_runs_as_cron_would_run_it() {
         "day-of-month and day-of-week are both set",
         "MAILTO: kept as the label `mailto`",
         "TZ: set for the commands below, and not for their times",
-        " Applied 11 changes\n  they are paused; start them: everbell jobs resume --label imported=ana.crontab\n",
+        " Applied 11 changes\n  they are paused; start them: everbell jobs resume --label imported=ana.crontab --imported\n",
     ] {
         assert!(imported.stdout.contains(part), "{part}: {}", imported.stdout);
     }
@@ -230,6 +230,17 @@ fn jobs_of_a_label_are_started_and_paused_together_and_belong_to_their_file() {
     let paused = everbell(&server, &["jobs", "pause", "--label", "imported", "--reason", "moving house"]);
     assert!(paused.code == Some(0) && paused.stdout.contains(" Paused 2 jobs\n"), "{}", paused.stdout);
     assert_eq!(server.get("/jobs/key:backup").expect(200)["pauseReason"], "moving house");
+    // Only what an import paused, and nobody paused later, starts with `--imported`.
+    write("more.txt", "@daily more\n@daily rest\n");
+    assert_eq!(everbell(&server, &["import", "crontab", "more.txt", "--yes"]).code, Some(0));
+    server.post("/jobs/key:rest/resume", &json!({})).expect(200);
+    server.post("/jobs/key:rest/pause", &json!({ "reason": "not yet" })).expect(200);
+    let imported = ["jobs", "resume", "--label", "imported=more.txt", "--imported"];
+    let started = everbell(&server, &imported);
+    assert!(started.code == Some(0) && started.stdout.contains(" Resumed 1 job\n  more: "), "{}", started.stdout);
+    assert_eq!(server.get("/jobs/key:rest").expect(200)["pauseReason"], "not yet");
+    let again = everbell(&server, &imported);
+    assert!(again.code == Some(2) && again.stderr.contains("is still paused by an import"), "{}", again.stderr);
     let nothing = everbell(&server, &["jobs", "resume", "--label", "imported=other"]);
     assert!(nothing.code == Some(2) && nothing.stderr.contains("no current job has the label"), "{}", nothing.stderr);
     write("other.txt", "@daily /usr/bin/backup\n");
@@ -256,7 +267,7 @@ fn timer_and_cronjob_become_jobs_that_run() {
     for part in [
         "tidy\tjob\ttidy\tAt 04:30 on weekdays, Europe/Paris\n",
         "odd\trefused\t-\tOnCalendar=Mon *-*-13: the weekday and the day of the month must both match",
-        "everbell jobs resume --label imported=tidy.timer\n",
+        "everbell jobs resume --label imported=tidy.timer --imported\n",
     ] {
         assert!(timers.stdout.contains(part), "{part}: {}", timers.stdout);
     }

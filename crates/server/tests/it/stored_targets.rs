@@ -204,7 +204,9 @@ fn targets_are_added_edited_and_removed_by_command() {
     let block = data(&server, &["targets", "show", "write", "--block"]);
     assert!(block.contains("timeout = \"1m\"") && block.contains("argv = [\"sh\", \"-c\""), "{block}");
     let again = everbell(&server, &["targets", "add", "write", "--", "true"]);
-    assert_ne!(again.code, Some(0), "it exists already");
+    assert_ne!(again.code, Some(0));
+    let said = &again.stderr;
+    assert!(said.contains("target `write` exists already") && said.contains("everbell targets edit write"), "{said}");
     let file = everbell(&server, &["targets", "edit", "print", "--timeout", "1m"]);
     assert!(file.stderr.contains("everbell reload"), "{}", file.stderr);
     assert_eq!(everbell(&server, &["targets", "rm", "write", "--yes"]).code, Some(0));

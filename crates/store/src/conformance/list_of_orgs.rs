@@ -41,6 +41,16 @@ macro_rules! conformance_cases_of_orgs {
                 versions_of_both_jobs_follow_the_keys,
                 chains_that_cannot_work_are_refused,
             }
+            fan_in {
+                the_job_starts_once_when_all_have_ended,
+                ends_of_one_transaction_start_the_job_once,
+                arms_of_a_chain_meet_for_the_slot_at_its_beginning,
+                a_wait_that_is_over_becomes_a_gap,
+                a_paused_job_gets_a_gap_instead_of_a_run,
+                versions_follow_the_keys_and_links_name_each_parent,
+                closed_groups_are_forgotten_and_purged,
+                jobs_that_cannot_be_waited_for_are_refused,
+            }
             declarations {
                 a_declaration_is_written_with_its_job_and_stays_in_the_next_version,
                 a_job_that_nobody_declares_has_no_declaration,

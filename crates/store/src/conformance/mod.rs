@@ -69,6 +69,7 @@ pub mod clock;
 pub mod counters;
 pub mod counts;
 pub mod declarations;
+pub mod fan_in;
 pub mod freezes;
 pub mod inbox;
 pub mod instances;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everbell_core::chain::ChainLink;
+use everbell_core::chain::{ChainLink, RunGroup};
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
@@ -146,6 +146,14 @@ impl JobStore for MemoryStore {
 
     async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>> {
         self.with(|state| Ok(state.chain_links().into_iter().take(limit as usize).collect()))
+    }
+
+    async fn run_groups(&self, job: &JobKey, until: Option<Timestamp>, limit: u32) -> StoreResult<Vec<RunGroup>> {
+        self.with(|state| Ok(state.groups_of(job, until, limit)))
+    }
+
+    async fn expire_run_groups(&self, limit: u32, now: Timestamp) -> StoreResult<Option<Timestamp>> {
+        self.with(|state| Ok(state.expire_groups(limit, micros(now))))
     }
 
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {

@@ -59,6 +59,7 @@ impl State {
         self.purge_inbox(key.as_str());
         self.counters.purge(key);
         self.backfills.retain(|_, backfill| backfill.job_key != *key);
+        self.run_groups.retain(|(job_key, _), _| job_key != key);
         let purged = PurgedJob::last(versions.len() as u64, purged.runs, purged.gaps);
         self.write_audit(audit);
         self.write_deed(audit, Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use everbell_core::backfill::Backfill;
 use everbell_core::calendar::CalendarName;
+use everbell_core::chain::RunGroup;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{Org, OrgUpdate, Override};
 use everbell_core::plan::Plan;
@@ -70,6 +71,8 @@ pub(super) struct State {
     /// Targets that admins define.
     pub(super) targets: BTreeMap<Target, StoredTarget>,
     pub(super) freezes: BTreeMap<Uuid, Freeze>,
+    /// By the job that waits, and the name.
+    pub(super) run_groups: BTreeMap<(JobKey, String), RunGroup>,
     pub(super) backfills: BTreeMap<BackfillId, Backfill>,
     pub(super) counters: super::counters::StoredCounters,
     pub(super) inbox: BTreeMap<i64, super::inbox::StoredRequest>,

@@ -56,7 +56,7 @@ pub(crate) const LEFT_OUT: [(&str, &str); 3] = [
 ];
 
 /// Tables that are copied, each after those that it refers to.
-pub(crate) const TABLES: [Table; 28] = [
+pub(crate) const TABLES: [Table; 29] = [
     Table {
         name: "jobs",
         order_by: &["job_key", "version"],
@@ -269,6 +269,14 @@ pub(crate) const TABLES: [Table; 28] = [
         name: "targets",
         order_by: &["label"],
         columns: "created_at time, definition text, label text, revision int, updated_at time, updated_by text",
+        kept: None,
+        is_seeded: false,
+        identity: None,
+    },
+    Table {
+        name: "run_groups",
+        order_by: &["job_key", "name"],
+        columns: "closed_at time, deadline time, job_key text, name text, opened_at time, runs text, started uuid",
         kept: None,
         is_seeded: false,
         identity: None,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use everbell_core::chain::ChainLink;
+use everbell_core::chain::{ChainLink, RunGroup};
 use everbell_core::change::NewJob;
 use everbell_core::org::OrgTask;
 use everbell_core::store::{
@@ -111,6 +111,14 @@ impl JobStore for PostgresStore {
 
     async fn chain_links(&self, limit: u32) -> StoreResult<Vec<ChainLink>> {
         self.links(limit).await
+    }
+
+    async fn run_groups(&self, job: &JobKey, until: Option<Timestamp>, limit: u32) -> StoreResult<Vec<RunGroup>> {
+        self.groups_of(job, until, limit).await
+    }
+
+    async fn expire_run_groups(&self, limit: u32, now: Timestamp) -> StoreResult<Option<Timestamp>> {
+        self.expire_groups(limit, now).await
     }
 
     async fn pauses_ending(&self, limit: u32) -> StoreResult<Vec<(JobId, Timestamp)>> {

@@ -99,6 +99,7 @@ async fn purge_in(
     run(tx, what, sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_counters.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_backfills.sql")).bind(name())).await?;
+    run(tx, what, sqlx::query(include_str!("sql/purge_run_groups.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_audit.sql")).bind(audit.object.clone())).await?;
     let purged = PurgedJob::last(deleted, purged.runs, purged.gaps);
     let deed = || Deed { purged: Some((key.clone(), so_far.and(purged))), ..Deed::default() };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use everbell_core::after::After;
 use everbell_core::cron::{Dst, DstFold, DstGap, Expression};
+use everbell_core::fan_in::FanIn;
 use everbell_core::store::{JobRow, StoreResult};
 use everbell_core::{
     Definition, Invalid, Job, JobId, JobKey, JobState, JobStatus, Json, OrgId, Pause, Run, Scope, Source, Spec, Target,
@@ -136,6 +137,9 @@ impl JobColumns {
             (Some(text), _) if let Some(after) = After::parse(text) => {
                 Spec::following(after.map_err(|error| error.to_string())?, zone)
             }
+            (Some(text), _) if let Some(fan_in) = FanIn::parse(text) => {
+                Spec::following_all(fan_in.map_err(|error| error.to_string())?, zone)
+            }
             (Some(text), _) => {
                 let expression = Expression::parse(text).map_err(|error| error.to_string())?;
                 Spec::recurring(expression, zone, self.anchor_at.into())
@@ -192,7 +196,7 @@ pub(crate) struct JobValues {
     pub(crate) columns: JobColumns,
     pub(crate) schedule_type: &'static str,
     pub(crate) content_hash: Vec<u8>,
-    /// The key of the job that it starts after.
+    /// The key of the job that it starts after; empty if there are several.
     pub(crate) after_key: Option<String>,
 }
 
@@ -208,13 +212,14 @@ impl JobValues {
                     (Some(expression.as_str().to_owned()), None, spec.zone().name().to_owned())
                 }
                 When::After(after) => (Some(after.to_string()), None, spec.zone().name().to_owned()),
+                When::AfterAll(fan_in) => (Some(fan_in.to_string()), None, spec.zone().name().to_owned()),
             },
             Err(broken) => unreadable(broken),
         };
         let anchor = match &definition.spec {
             Ok(spec) => match spec.when() {
                 When::Every { anchor, .. } => Some(*anchor),
-                When::Cron(_) | When::Once(_) | When::After(_) => None,
+                When::Cron(_) | When::Once(_) | When::After(_) | When::AfterAll(_) => None,
             },
             Err(broken) => broken.anchor,
         };
@@ -256,8 +261,11 @@ impl JobValues {
             updated_at: state.updated_at.into(),
         };
         let schedule_type = if columns.run_at.is_some() { "one_time" } else { "recurring" };
-        let after_key =
-            definition.spec.as_ref().ok().and_then(|spec| spec.after()).map(|after| after.job_key.to_string());
+        let after_key = definition.spec.as_ref().ok().and_then(|spec| match spec.when() {
+            When::After(after) => Some(after.job_key.to_string()),
+            When::AfterAll(_) => Some(String::new()),
+            When::Cron(_) | When::Every { .. } | When::Once(_) => None,
+        });
         JobValues { schedule_type, content_hash: definition.content_hash().to_vec(), after_key, columns }
     }
 }

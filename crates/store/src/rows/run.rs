@@ -349,6 +349,9 @@ pub(super) fn trigger(text: &str) -> Result<Trigger, Invalid> {
         "manual" => Ok(Trigger::Manual(rest.to_owned())),
         "backfill" => rest.parse::<BackfillId>().map(Trigger::Backfill),
         "ad_hoc" => Ok(Trigger::AdHoc(rest.to_owned())),
+        "after" if rest.contains('+') => {
+            rest.split('+').map(str::parse).collect::<Result<Vec<RunId>, _>>().map(Trigger::AfterAll)
+        }
         "after" => rest.parse::<RunId>().map(Trigger::After),
         _ => Err(unknown()),
     }

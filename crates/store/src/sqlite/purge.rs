@@ -63,6 +63,7 @@ async fn purge_in(
     tx.run(sqlx::query(include_str!("sql/purge_overrides.sql")).bind(name.clone())).await?;
     tx.run(sqlx::query(include_str!("sql/purge_counters.sql")).bind(name.clone())).await?;
     tx.run(sqlx::query(include_str!("sql/purge_backfills.sql")).bind(name.clone())).await?;
+    tx.run(sqlx::query(include_str!("sql/purge_run_groups.sql")).bind(name.clone())).await?;
     tx.run(sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name)).await?;
     let deleted = tx.run(sqlx::query(include_str!("sql/delete_jobs.sql")).bind(ids)).await?;
     tx.run(sqlx::query(include_str!("sql/purge_audit.sql")).bind(audit.object.clone())).await?;

@@ -369,6 +369,23 @@ CREATE TABLE everbell_run_counters (
   primary key (hour, job_key, target)
 ) strict, without rowid;
 CREATE INDEX everbell_run_counters_job on everbell_run_counters (job_key, hour) where job_key <> '';
+CREATE TABLE everbell_run_groups (
+  -- the job that waits
+  job_key   text not null,
+  -- the slot or the local date that the runs have in common
+  name      text not null,
+  opened_at integer not null,
+  deadline  integer not null,
+  closed_at integer,
+  -- the run that the group started
+  started   blob,
+  -- job, run, status, and whether it counts, in JSON
+  runs      text not null,
+  primary key (job_key, name)
+) strict;
+CREATE INDEX everbell_run_groups_closed on everbell_run_groups (closed_at) where closed_at is not null;
+CREATE INDEX everbell_run_groups_open on everbell_run_groups (deadline) where closed_at is null;
+CREATE INDEX everbell_run_groups_opened on everbell_run_groups (job_key, opened_at);
 CREATE VIEW everbell_run_rows as
 select r.id, r.job_id, j.job_key, j.version as job_version, r.org_id, r.local_date, r.target,
        coalesce(r.payload, j.payload, '{}') as payload,

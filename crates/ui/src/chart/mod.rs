@@ -17,6 +17,7 @@ mod words;
 
 mod bars;
 mod calendar;
+mod chain;
 mod dots;
 mod gauge;
 mod lag;
@@ -25,6 +26,7 @@ mod timeline;
 
 pub(crate) use bars::{Bars, Bucket, bars, bars_table};
 pub(crate) use calendar::{Calendar, Day, WEEKS, calendar, calendar_table};
+pub(crate) use chain::{ChainArrow, ChainBox, ChainPicture, Condition, chain};
 pub(crate) use dots::{DotRun, Dots, dots};
 pub(crate) use gauge::{Gauge, gauge};
 pub(crate) use lag::{Lag, LagPiece, Lags, lag, lag_table};

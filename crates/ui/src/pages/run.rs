@@ -68,7 +68,7 @@ struct Notice {
 struct Facts {
     trigger: String,
     /// The run of another job whose end started this one.
-    upstream: Option<String>,
+    upstream: Vec<String>,
     started: Vec<Started>,
     backfill: Option<String>,
     org: Option<OrgName>,
@@ -258,10 +258,7 @@ impl Facts {
         });
         Facts {
             trigger: trigger(run),
-            upstream: match &run.trigger {
-                Trigger::After(id) => Some(id.to_string()),
-                _ => None,
-            },
+            upstream: run.trigger.upstream().iter().map(ToString::to_string).collect(),
             started: Vec::new(),
             backfill: match &run.trigger {
                 Trigger::Backfill(id) => Some(id.to_string()),
@@ -316,6 +313,7 @@ fn trigger(run: &RunRecord) -> String {
         Trigger::Backfill(_) => "backfill".to_owned(),
         Trigger::AdHoc(actor) => format!("trial, {actor}"),
         Trigger::After(_) => "another run ended".to_owned(),
+        Trigger::AfterAll(_) => "other runs ended".to_owned(),
         other => other.to_string(),
     }
 }

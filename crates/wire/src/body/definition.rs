@@ -5,11 +5,22 @@ use everbell_core::{Definition, When};
 use serde_json::{Map, Value, json};
 
 use crate::Policies;
+use crate::form::iso;
 use crate::job_schedule::Schedule;
 
 /// The fields of the schedule.
-const TIMING: [&str; 8] =
-    ["scheduleType", "cronExpression", "runAt", "after", "timezone", "startAt", "endAt", "policies.dst"];
+const TIMING: [&str; 10] = [
+    "scheduleType",
+    "cronExpression",
+    "runAt",
+    "after",
+    "afterGroup",
+    "afterWithin",
+    "timezone",
+    "startAt",
+    "endAt",
+    "policies.dst",
+];
 
 /// Returns the body that would create this definition, without its payload.
 pub fn document(job: &Definition) -> Value {
@@ -25,6 +36,11 @@ pub fn document(job: &Definition) -> Value {
                 }
                 When::Once(at) => put("runAt", json!(at.to_string())),
                 When::After(after) => put("after", after_document(after)),
+                When::AfterAll(fan_in) => {
+                    put("after", fan_in.parents.iter().map(after_document).collect());
+                    put("afterGroup", json!(fan_in.group.as_str()));
+                    put("afterWithin", json!(iso(fan_in.within)));
+                }
             }
             put("timezone", json!(spec.zone().name()));
         }
@@ -98,6 +114,14 @@ pub fn merge(document: &mut Value, patch: &Value) {
         for replaced in KINDS.into_iter().filter(|replaced| *replaced != added) {
             if patch.get(added).is_some_and(|value| !value.is_null()) && !patch.contains_key(replaced) {
                 members.remove(replaced);
+            }
+        }
+    }
+    // They belong to a list of jobs.
+    if !members.get("after").is_some_and(Value::is_array) {
+        for belongs in ["afterGroup", "afterWithin"] {
+            if !patch.contains_key(belongs) {
+                members.remove(belongs);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use everbell_core::after::ChainOn;
 use everbell_core::cron::{Expression, ParseError};
-use everbell_core::{Draft, Invalid, Scope, Timing, Zone};
+use everbell_core::fan_in::{DEFAULT_WITHIN, GroupBy, MAX_PARENTS};
+use everbell_core::{Draft, Invalid, ParentDraft, Scope, Timing, Zone};
 use jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -36,7 +37,9 @@ macro_rules! with_job_fields {
             optional("scheduleType", Kind::Word(&["recurring", "one_time", "after"]), "Whether the job fires repeatedly, once, or after another job. Default: `after` if `after` is given, `one_time` if only `runAt` is given, otherwise `recurring`."),
             optional("cronExpression", EXPRESSION, "When a recurring job fires: five fields, six with leading seconds, a macro such as `@daily`, or `@every 90s`."),
             optional("runAt", Kind::Time, "When a one-time job fires. A time without an offset is in `timezone`."),
-            optional("after", Kind::Component("AfterInput", AFTER), "Start when runs of another job end, instead of `cronExpression` or `runAt`."),
+            optional("after", Kind::ComponentOrList { name: "AfterInput", fields: AFTER, max: MAX_PARENTS }, "Start when runs of another job end, instead of `cronExpression` or `runAt`; with a list, once when runs of all of these jobs have ended."),
+            optional("afterGroup", Kind::Word(&["slot", "local_date"]), "With a list of jobs: which of their runs belong together, those of the same slot or those of the same local date in `timezone`. Default: `slot`."),
+            optional("afterWithin", Kind::Span, "With a list of jobs: the longest wait from the first end, 1 minute to 31 days. Then the start is left out, as a gap. Default: 24 hours."),
             optional("timezone", ZONE, "The IANA time zone of the schedule. Default: UTC."),
             optional("scope", Kind::Word(&["global", "per_org"]), "Whether the job fires once for each slot, or for each org in the time zone of the org. Default: `global`."),
             optional("payload", Kind::Json, "The input of the target. Default: {}."),
@@ -142,6 +145,11 @@ fn timing(form: &mut Form<'_>, zone: &Zone) -> Timing {
     if form.has("after") || form.text("scheduleType") == Some("after") {
         return following(form);
     }
+    for belongs in ["afterGroup", "afterWithin"] {
+        if form.has(belongs) {
+            form.fault(belongs, FaultCode::Invalid, "is only for a job that starts after several others");
+        }
+    }
     let run_at = time(form, "runAt", zone);
     let expression = form.text("cronExpression").map(str::to_owned);
     let once = match form.text("scheduleType") {
@@ -185,11 +193,36 @@ fn following(form: &mut Form<'_>) -> Timing {
             "must be `after` for a job that starts after another one, or absent",
         );
     }
-    Timing::After {
-        // The form has noted a missing one already.
-        job: form.text("after.job").unwrap_or("another").to_owned(),
-        on: form.word("after.on", ChainOn::from_word).unwrap_or_default(),
-        manual: form.flag("after.manual"),
+    let after = form.value("after").cloned().unwrap_or_default();
+    let (mut parents, is_list) = match &after {
+        Value::Array(items) => (items.iter().map(parent).collect(), items.len() != 1),
+        one => (vec![parent(one)], false),
+    };
+    match parents.pop() {
+        Some(ParentDraft { job, on, manual }) if !is_list => {
+            for belongs in ["afterGroup", "afterWithin"] {
+                if form.has(belongs) {
+                    let after = form.spell("after");
+                    form.fault(belongs, FaultCode::Invalid, format!("is only for a list of jobs in `{after}`"));
+                }
+            }
+            Timing::After { job, on, manual }
+        }
+        last => Timing::AfterAll {
+            parents: parents.into_iter().chain(last).collect(),
+            group: form.word("afterGroup", GroupBy::from_word).unwrap_or_default(),
+            within: form.span("afterWithin").unwrap_or(DEFAULT_WITHIN),
+        },
+    }
+}
+
+/// Reads a job that another one starts after. The form has noted what is missing or wrong.
+fn parent(value: &Value) -> ParentDraft {
+    let text = |name| value.get(name).and_then(Value::as_str);
+    ParentDraft {
+        job: text("job").unwrap_or("another").to_owned(),
+        on: text("on").and_then(ChainOn::from_word).unwrap_or_default(),
+        manual: value.get("manual").and_then(Value::as_bool).unwrap_or(false),
     }
 }
 

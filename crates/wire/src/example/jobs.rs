@@ -45,6 +45,8 @@ pub fn created_job() -> Job {
         cron_expression: Some("0 8 * * 1-5".to_owned()),
         run_at: None,
         after: None,
+        after_group: None,
+        after_within: None,
         timezone: "Europe/Berlin".to_owned(),
         status: JobStatus::Active,
         pause_reason: None,

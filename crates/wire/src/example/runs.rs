@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{ACTOR, Example, INSTANCE_ID, JOB_ID, NEXT_RUN_AT, NOW, RUN_ID, SLOT_AT, at, raw};
 use crate::gap::{ExplanationOutcome, GapReason};
+use crate::job::{After, Chain, ChainJob, ChainOn};
 use crate::run::{CancelOutcome, Origin, RunNowOutcome, RunStatus, Skip, TriggerType};
 use crate::{Canceled, Explanation, Gap, RemoteRun, Run, RunNow, RunsNow, Stats, Top, TopBy, TopItem};
 
@@ -87,6 +88,7 @@ fn manual_run() -> Run {
         local_date: None,
         backfill_id: None,
         upstream_run_id: None,
+        upstream_run_ids: Vec::new(),
         started_runs: None,
         idempotency_key: format!("run:{MANUAL_RUN_ID}"),
         trace_id: Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()),
@@ -193,6 +195,17 @@ impl Example for Explanation {
             previous_slot_at: None,
             next_slot_at: None,
         }
+    }
+}
+
+impl Example for Chain {
+    fn example() -> Chain {
+        let after = |job: &str| After { job: job.to_owned(), on: ChainOn::Success, manual: false };
+        let job = |key: &str, parents: &[&str]| ChainJob {
+            job_key: key.to_owned(),
+            after: parents.iter().map(|parent| after(parent)).collect(),
+        };
+        Chain { jobs: vec![job("daily-report", &[]), job("mail-report", &["daily-report"])], groups: Vec::new() }
     }
 }
 

@@ -71,6 +71,15 @@ pub enum Kind {
     Object(&'static [Field]),
     /// An object that the OpenAPI document describes once, under this name.
     Component(&'static str, &'static [Field]),
+    /// An object that the OpenAPI document describes once, under this name, or a list of such objects.
+    ComponentOrList {
+        /// The name.
+        name: &'static str,
+        /// The members.
+        fields: &'static [Field],
+        /// The greatest number of items.
+        max: usize,
+    },
     /// A list. In a query, its items may be separated by commas.
     List {
         /// The kind of each item.

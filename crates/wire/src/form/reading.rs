@@ -239,6 +239,9 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         }
         (Kind::Secret, value) => faults.extend(bad_secret(value, pointer)),
         (Kind::Component(_, fields), _) => check_value(value, &Kind::Object(fields), pointer, naming, faults),
+        (Kind::ComponentOrList { fields, max, .. }, _) => {
+            check_one_or_list(value, (fields, *max), pointer, naming, faults);
+        }
         (Kind::Object(fields), Value::Object(members)) => check_members(members, fields, pointer, naming, faults),
         (Kind::List { of, max }, Value::Array(items)) => check_items(items, (of, *max), pointer, naming, faults),
         (Kind::ListOr { word, .. }, Value::String(text)) if text == word => {}
@@ -255,6 +258,20 @@ fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults
         (Kind::Span, _) => fault(FaultCode::WrongType, wrong("a duration as text, such as \"15m\" or \"PT15M\"")),
         (Kind::Texts | Kind::Map(_) | Kind::Object(_), _) => fault(FaultCode::WrongType, wrong(naming.object())),
         (Kind::List { .. }, _) => fault(FaultCode::WrongType, wrong("a list")),
+    }
+}
+
+/// Checks an object, or a list of such objects.
+fn check_one_or_list(
+    value: &Value,
+    (fields, max): (&'static [Field], usize),
+    pointer: &str,
+    naming: Naming,
+    faults: &mut Vec<Fault>,
+) {
+    match value {
+        Value::Array(items) => check_items(items, (&Kind::Object(fields), max), pointer, naming, faults),
+        one => check_value(one, &Kind::Object(fields), pointer, naming, faults),
     }
 }
 

@@ -21,7 +21,7 @@ pub fn object(fields: &[Field]) -> Value {
 pub fn add_component(name: &str, fields: &[Field], components: &mut BTreeMap<String, Value>) {
     components.insert(name.to_owned(), object(fields));
     for field in fields {
-        if let Kind::Component(name, fields) = field.kind {
+        if let Kind::Component(name, fields) | Kind::ComponentOrList { name, fields, .. } = field.kind {
             add_component(name, fields, components);
         }
     }
@@ -64,6 +64,13 @@ pub fn kind(kind: &Kind) -> Value {
         Kind::Secret => json!({ "type": ["string", "object"], "writeOnly": true }),
         Kind::Object(fields) => object(fields),
         Kind::Component(name, _) => reference(name),
+        Kind::ComponentOrList { name, max, .. } => json!({
+            "anyOf": [
+                reference(name),
+                { "type": "array", "items": reference(name), "minItems": 1, "maxItems": max },
+                { "type": "null" },
+            ],
+        }),
         Kind::List { of, max } => json!({ "type": "array", "items": self::kind(of), "maxItems": max }),
         Kind::ListOr { word, of, max } => json!({
             "anyOf": [

@@ -60,7 +60,7 @@ impl Importing<'_> {
         let done = carry_out(session, wanted, &request)?;
         if !is_for_programs(session) && done.creates() {
             let label = wire::shell(&format!("{IMPORTED_LABEL}={}", self.label));
-            session.detail(&format!("they are paused; start them: everbell jobs resume --label {label}"))?;
+            session.detail(&format!("they are paused; start them: everbell jobs resume --label {label} --imported"))?;
         }
         Ok(done)
     }

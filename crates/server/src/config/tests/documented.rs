@@ -54,6 +54,7 @@ fn value(kind: &Form) -> String {
         Form::Map(of) => format!("table, each {}", value(of)),
         Form::Secret => "secret".to_owned(),
         Form::Object(_) | Form::Component(..) => "table".to_owned(),
+        Form::ComponentOrList { .. } => "table, or list of tables".to_owned(),
         Form::List { of, .. } => format!("list of {}", value(of)),
         Form::ListOr { word, of, .. } => format!("`{word}`, list of {}", value(of)),
     }

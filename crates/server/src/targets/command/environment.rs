@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use everbell::Run;
 use everbell::core::{JobKey, Json, OrgId};
+use everbell::{Run, RunRecord};
+use serde_json::{Value, json};
 
 use crate::targets::CommandSettings;
 use crate::targets::trace::trace_of;
@@ -13,7 +14,7 @@ use crate::targets::trace::trace_of;
 const PASSED: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
 /// Variables that describe the run.
-const ABOUT: [&str; 16] = [
+const ABOUT: [&str; 17] = [
     "EVERBELL_RUN_ID",
     "EVERBELL_TARGET",
     "EVERBELL_TRIGGER",
@@ -30,6 +31,7 @@ const ABOUT: [&str; 16] = [
     "EVERBELL_UPSTREAM_JOB_KEY",
     "EVERBELL_UPSTREAM_STATUS",
     "EVERBELL_UPSTREAM_RESULT",
+    "EVERBELL_UPSTREAMS",
 ];
 
 /// The longest result of the run before that is passed on; Linux takes variables of 128 KiB.
@@ -74,7 +76,20 @@ fn values(run: &Run) -> [Option<String>; ABOUT.len()] {
         run.upstream().and_then(|before| before.job_key.as_ref()).map(JobKey::to_string),
         run.upstream().map(|before| before.status.to_string()),
         run.upstream().and_then(|before| before.result.as_ref()).map(Json::to_string).filter(|text| is_short(text)),
+        upstreams(run).filter(|text| is_short(text)),
     ]
+}
+
+/// The runs that the job waited for, as JSON; only if there are several.
+fn upstreams(run: &Run) -> Option<String> {
+    let one = |before: &RunRecord| {
+        let result = before.result.as_ref().and_then(|result| serde_json::from_str(result.as_str()).ok());
+        let key = before.job_key.as_ref().map(JobKey::as_str);
+        json!({ "runId": before.id.to_string(), "jobKey": key, "status": before.status.as_str(),
+                "result": result.unwrap_or(Value::Null) })
+    };
+    let several = Some(run.upstreams()).filter(|runs| runs.len() > 1)?;
+    Some(Value::Array(several.iter().map(one).collect()).to_string())
 }
 
 /// Whether a system takes this as a variable: longer ones keep a program from starting.

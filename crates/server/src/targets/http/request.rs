@@ -42,6 +42,9 @@ struct Data<'a> {
     /// The run whose end started this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream: Option<Upstream<'a>>,
+    /// All runs that the job waited for, if there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    upstreams: Vec<Upstream<'a>>,
     payload: &'a RawValue,
 }
 
@@ -139,6 +142,10 @@ fn body(run: &Run) -> Result<Vec<u8>, RunError> {
         org_id: run.org().map(OrgId::as_str),
         local_date: run.local_date().map(|date| date.to_string()),
         upstream: run.upstream().map(upstream).transpose().map_err(unfit)?,
+        upstreams: match run.upstreams() {
+            [] | [_] => Vec::new(),
+            several => several.iter().map(upstream).collect::<Result<_, _>>().map_err(unfit)?,
+        },
         payload,
     };
     let event = Event { kind: "run.fire", timestamp: time(run).to_string(), data };

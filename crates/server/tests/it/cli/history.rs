@@ -53,10 +53,15 @@ fn check_backfill(server: &Server) {
     let listed = data(server, &["jobs", "backfills", "daily", "--tz", "UTC"]);
     assert_eq!(
         masked(&listed),
-        "id\tID\nstatus\tdone\nasked\tTIME\nby\ttoken:admin\nfrom\tTIME\nto\tTIME\npending\t0\nrunning\t0\n\
+        "id\tID\njob\tdaily\nstatus\tdone\nasked\tTIME\nby\ttoken:admin\nfrom\tTIME\nto\tTIME\npending\t0\nrunning\t0\n\
          succeeded\t3\nfailed\t0\ncanceled\t0\nexisting\t0\nleft\t0\nparallel\t\nrate\t\ndoneAt\t\nwaitsFor\t\n"
     );
     assert_eq!(printed(server, &["jobs", "backfills", "daily"]), done);
+    server.patch("/jobs/key:daily", &json!({ "labels": { "team": "data" } })).expect(200);
+    let labeled = data(server, &["jobs", "backfills", "--label", "team=data"]);
+    assert!(labeled.contains("job\tdaily\nstatus\tdone"), "{labeled}");
+    assert!(output(server, &["jobs", "backfills", "--label", "team=data"]).contains("JOB BACKFILL STATUS"));
+    assert_eq!(data(server, &["jobs", "backfills", "--label", "team=ops"]), "");
     // What ran is left out, so nothing is left to be made.
     let again = output(server, &with(&["--yes"]));
     assert!(again.starts_with("3 slots, 0 to run, from ") && again.ends_with("\nevery slot has a run"), "{again}");

@@ -86,11 +86,33 @@ fn every_way_to_say_when_makes_a_job() {
             "runAt",
             "2099-11-07T00:30:00Z",
         ),
+        (
+            "waits",
+            vec![
+                ("scheduleType", "after"),
+                ("afterJob", "simple"),
+                ("afterOthers", "line any\r\n once "),
+                ("afterGroup", "local_date"),
+                ("afterWithin", "90m"),
+            ],
+            "scheduleText",
+            "When simple and once have succeeded and line has ended on the same local date, at most 1h 30m after the first",
+        ),
     ] {
         let more: Vec<_> = more.into_iter().chain([("jobKey", key)]).collect();
         let made = admin.post("/new", &filled(&more));
         assert_eq!(made.status, 303, "{}", made.text);
         assert_eq!(server.get(&format!("/jobs/key:{key}")).expect(200)[member], expected);
+    }
+    let page = admin.get("/jobs/waits/new-version").text;
+    for part in ["line any\nonce success</textarea>", "value=\"1h 30m\"", "value=\"local_date\" selected"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let chain = admin.get("/jobs/once").text;
+    for part in
+        ["waits starts when line ends and once succeeds and simple succeeds.", "href=\"/jobs/simple\"", "c-this"]
+    {
+        assert!(chain.contains(part), "{part}: {chain}");
     }
     let job = server.get("/jobs/key:line").expect(200);
     assert_eq!(

@@ -14,8 +14,9 @@ with given as (
       join everbell.active_runs b on b.run_id = any(array[h.run_id])
       join everbell.jobs p on p.id = any(array[b.job_id])
       -- `coalesce`, so that it is read by the index of chains, never as a whole by the one of current jobs.
-      join everbell.jobs c on c.after_key = any(array[p.job_key]) and c.after_key is not null
+      join everbell.jobs c on c.after_key = any(array[p.job_key, '']) and c.after_key is not null
         and coalesce(c.status, '') <> 'retired'
+        and (c.after_key <> '' or strpos(c.cron_expression, chr(10) || p.job_key || chr(10)) > 0)
     ) else false end)
   returning a.job_id, a.runner_id, a.claimed_at, a.started_at, a.output as kept, a.earlier, g.*
 ), ended as (

@@ -1,1 +1,1 @@
-select exists (select from everbell.jobs where job_key = $1 and status <> 'retired')
+select scope from everbell.jobs where job_key = $1 and status <> 'retired'

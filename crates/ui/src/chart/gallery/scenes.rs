@@ -58,6 +58,7 @@ pub(super) fn all() -> Vec<Scene> {
         scene("Timeline", true, day_timeline()),
         scene("Timeline over a change of the clocks", true, autumn()),
         scene("Tables", true, tables()),
+        scene("Chain", false, forked_chain()),
     ]
 }
 
@@ -334,4 +335,21 @@ fn tables() -> String {
     let days = calendar_table(&calendar_input(&days[..20]));
     let rows = [row("daily-briefing", 480, 20, |_| What::Run(RunStatus::Succeeded))];
     format!("{bars}{lags}{days}{}", with_day(&rows, timeline_table))
+}
+
+/// A chain that forks and meets again, with each condition.
+fn forked_chain() -> String {
+    let one = |key: &str, arrows: &[(usize, Condition)]| ChainBox {
+        key: key.to_owned(),
+        href: format!("/jobs/{}", crate::markup::url_part(key)),
+        arrows: arrows.iter().map(|(from, condition)| ChainArrow { from: *from, condition: *condition }).collect(),
+    };
+    let boxes = [
+        one("extract", &[]),
+        one(NASTY, &[(0, Condition::Success)]),
+        one("prices", &[(0, Condition::Failure)]),
+        one("load", &[(1, Condition::Success), (2, Condition::Any)]),
+        one("report", &[(3, Condition::Success), (0, Condition::Any)]),
+    ];
+    chain(&ChainPicture { id: "chain", job: "load", boxes: &boxes })
 }

@@ -110,7 +110,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         problems(&request, &subject),
         freezes.list(),
         backfills::active(&request, &subject),
-        Chain::load(&request, &subject),
+        Chain::load(&request, &subject, &clock),
     );
     let (versions, freezes, fires) = (versions?, freezes?, subject.status() == JobStatus::Active);
     let frozen = Frozen::at(&freezes, subject.definition(), request.now, &clock);

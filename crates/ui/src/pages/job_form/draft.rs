@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use everbell_core::after::After;
+use everbell_core::fan_in::FanIn;
 use everbell_core::{Definition, When, Zone};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -73,6 +74,7 @@ impl Draft {
                 match spec.when() {
                     When::Once(at) => draft.once(*at, zone),
                     When::After(after) => draft.following(after),
+                    When::AfterAll(fan_in) => draft.following_all(fan_in),
                     When::Cron(_) | When::Every { .. } => {}
                 }
             }
@@ -86,6 +88,16 @@ impl Draft {
         self.set("afterJob", after.job_key.as_str());
         self.set("afterOn", after.on.as_str());
         self.set("afterManual", if after.manual { "yes" } else { "" });
+    }
+
+    /// The first job as a single one, and a line for each other one.
+    fn following_all(&mut self, fan_in: &FanIn) {
+        let Some((first, others)) = fan_in.parents.split_first() else { return };
+        self.following(first);
+        let line = |after: &After| format!("{} {}", after.job_key, after.outcome());
+        self.set("afterOthers", &others.iter().map(line).collect::<Vec<_>>().join("\n"));
+        self.set("afterGroup", fan_in.group.as_str());
+        self.set("afterWithin", &friendly(fan_in.within));
     }
 
     fn once(&mut self, at: Timestamp, zone: &Zone) {

@@ -215,8 +215,8 @@ impl Preview {
         self.zone = Some(zone.name());
         self.fires = spec.slots_after(clock.now).take(MAX_LISTED_FIRES).map(row).collect();
         self.ends = self.fires.len() < MAX_LISTED_FIRES;
-        if let Some(after) = spec.after() {
-            self.words = Some(after.describe());
+        if spec.is_following() {
+            self.words = spec.describe_parents();
             return;
         }
         if matches!(spec.when(), When::Once(_)) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use everbell_core::Zone;
+use everbell_core::after::After;
 use serde_json::{Value, json};
 
 use super::draft::Draft;
@@ -112,7 +113,18 @@ impl RequestBody {
         self.body.put("scheduleType", "after");
         let Some(job) = draft.filled("afterJob") else { return };
         let on = draft.filled("afterOn").unwrap_or("success");
-        self.body.put("after", json!({ "job": job, "on": on, "manual": draft.is("afterManual", "yes") }));
+        let first = json!({ "job": job, "on": on, "manual": draft.is("afterManual", "yes") });
+        let others = draft.text("afterOthers").lines().map(str::trim).filter(|line| !line.is_empty());
+        let others: Vec<Value> = others.map(other_parent).collect();
+        if others.is_empty() {
+            self.body.put("after", first);
+            return;
+        }
+        self.body.put("after", std::iter::once(first).chain(others).collect::<Vec<_>>());
+        self.body.put("afterGroup", draft.filled("afterGroup").unwrap_or("slot"));
+        if let Some(within) = draft.filled("afterWithin") {
+            self.body.put("afterWithin", within);
+        }
     }
 
     fn payload(&mut self, draft: &Draft) {
@@ -149,6 +161,15 @@ impl RequestBody {
             self.body.put_policy(policy.member(), policy_value(policy, text));
         }
     }
+}
+
+/// A further job before this one: its key, and the outcome if another word follows, as in `extract any`.
+fn other_parent(line: &str) -> Value {
+    let named = line.rsplit_once(char::is_whitespace).and_then(|(key, outcome)| {
+        let after = After::from_words(outcome, key.trim()).ok()?;
+        Some(json!({ "job": after.job_key.as_str(), "on": after.on.as_str(), "manual": after.manual }))
+    });
+    named.unwrap_or_else(|| json!({ "job": line }))
 }
 
 /// The value of a policy as the API reads it.

@@ -119,6 +119,7 @@ fn why(gap: GapReason) -> &'static str {
         GapReason::Errored => ": the job cannot fire",
         GapReason::Excluded => ": a calendar of the job excludes the day",
         GapReason::Frozen => ": a freeze is in force",
+        GapReason::Incomplete => ": it waits for other jobs",
         _ => "",
     }
 }

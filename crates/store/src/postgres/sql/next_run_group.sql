@@ -1,0 +1,1 @@
+select min(deadline) from everbell.run_groups where closed_at is null

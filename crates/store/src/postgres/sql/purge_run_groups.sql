@@ -1,0 +1,1 @@
+delete from everbell.run_groups where job_key = $1
