@@ -148,7 +148,7 @@ CREATE TABLE "everbell_gaps" (
   first_slot_at integer not null,
   last_slot_at  integer not null check (last_slot_at >= first_slot_at),
   slots         integer not null check (slots >= 1),
-  reason        text not null check (reason in ('missed', 'coalesced', 'paused', 'dst_gap', 'expired', 'errored', 'excluded', 'frozen')),
+  reason        text not null check (reason in ('missed', 'coalesced', 'paused', 'dst_gap', 'expired', 'errored', 'excluded', 'frozen', 'incomplete')),
   actor         text,
   created_at    integer not null
 ) strict;
