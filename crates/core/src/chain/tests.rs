@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::*;
 use crate::after::ChainOn;
 use crate::frozen_span::FrozenSpan;
+use crate::ids::JobKey;
 use crate::policy::{Dependency, Overlap, Policies, PolicyValues};
 use crate::run::ActiveRun;
 use crate::{JobId, Json, Scope, Source, Spec, Target, Zone};

@@ -1,6 +1,5 @@
 //! The next fires of a job, and explanations of a given time.
 
-use everbell_core::after::After;
 use everbell_core::calendar::Exclusion;
 use everbell_core::chain::RunGroup;
 use everbell_core::freeze::Freeze;

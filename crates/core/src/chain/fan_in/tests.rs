@@ -1,4 +1,6 @@
 use super::*;
+use crate::after::ChainOn;
+use crate::fan_in::GroupBy;
 use crate::ids::BackfillId;
 
 fn key(text: &str) -> JobKey {
