@@ -25,6 +25,7 @@ pub mod excerpt;
 mod hardening;
 mod idempotency;
 pub mod internal_call;
+mod job_history_routes;
 pub mod limit;
 pub mod listen;
 mod live;
@@ -64,8 +65,8 @@ use serde_json::json;
 use access::Role::{Admin, Operator, Viewer};
 pub use admission::Limits;
 use api::{
-    actions, audit, bulk, compat, cron, edits, events, instances, job_history, jobs, org_jobs, org_updates, orgs,
-    probes, reruns, runs, sessions, tokens, top,
+    actions, audit, bulk, compat, cron, edits, events, instances, jobs, org_jobs, org_updates, orgs, probes, reruns,
+    runs, sessions, tokens,
 };
 pub use app::{App, is_local};
 pub use defined::{Channel, ConfiguredTarget};
@@ -90,7 +91,7 @@ pub fn mounted_routes() -> Vec<Route> {
     [
         job_routes(),
         job_action_routes(),
-        job_history_routes(),
+        job_history_routes::job_history_routes(),
         run_routes(),
         org_routes(),
         notify_routes(),
@@ -175,28 +176,6 @@ fn job_action_routes() -> Vec<Route> {
         route(post, "/jobs/{jobId}/sweeps/{sweepId}/stop", Role(Operator), org_updates::stop).does("stopOrgUpdate", "Stop an org update").body("ReasonRequest", org_updates::WHY)
             .details("Stops an update that creates runs for every org of a job. Runs that it has created are kept.")
             .returns::<wire::OrgUpdate>(200, "The progress of the update").problems(&[NotFound]),
-    ]
-}
-
-/// The history and the next runs of a job.
-#[rustfmt::skip]
-fn job_history_routes() -> Vec<Route> {
-    let get = Method::GET;
-    vec![
-        route(get.clone(), "/jobs/{jobId}/next", Role(Viewer), job_history::next).does("listNextFires", "List the next times at which a job fires").query(job_history::NEXT)
-            .returns::<wire::Fires>(200, "The next times").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/explain", RunHistory, job_history::explain).does("explainJob", "Explain what happened at a given time").query(job_history::EXPLAIN)
-            .returns::<wire::Explanation>(200, "The run, the gap, or the reason for neither").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/chain", RunHistory, job_history::chain).does("getJobChain", "Show the jobs before and after a job")
-            .details("A job that starts after several others also has the groups of runs that it waits for.")
-            .returns::<wire::job::Chain>(200, "The jobs of the chain, each after those that it starts after").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, job_history::gaps).does("listGaps", "List the slots of a job that have no run").query(job_history::GAPS)
-            .returns_page::<wire::Gap>("A page of gaps").problems(&[NotFound]),
-        route(get, "/jobs/{jobId}/stats", RunHistory, job_history::stats).does("getJobStats", "Show job statistics").query(job_history::STATS)
-            .returns::<wire::Stats>(200, "Counts, durations and lags").problems(&[NotFound]),
-        route(Method::GET, "/top", RunHistory, top::list).does("listTopJobs", "List the jobs that run, fail or cost the most").query(top::TOP)
-            .details("Counts every run that ended in the window, from counters by hour. All versions and orgs of a job are counted together, one-time jobs by target.")
-            .returns::<wire::Top>(200, "The jobs, the largest value first"),
     ]
 }
 

@@ -187,22 +187,26 @@ fn too_many(members: &Map<String, Value>, at: &str) -> Option<Fault> {
     (members.len() > MAX_MEMBERS).then(|| Fault::new(at, FaultCode::OutOfRange, detail()))
 }
 
+fn bad_text(text: &str, (min, max): (usize, usize), pointer: &str) -> Option<Fault> {
+    if text.contains('\0') {
+        return Some(Fault::new(pointer, FaultCode::Invalid, "must not contain NUL"));
+    }
+    let length = text.chars().count();
+    if (min..=max).contains(&length) {
+        return None;
+    }
+    let bounds = if min == max { min.to_string() } else { format!("{min} to {max}") };
+    let is_blank = length > 0 && text.trim().is_empty();
+    let found = if is_blank { "is blank".to_owned() } else { format!("has {length}") };
+    Some(Fault::new(pointer, FaultCode::OutOfRange, format!("must be {bounds} characters, this {found}")))
+}
+
 fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
     let mut fault = |code, detail: String| faults.push(Fault::new(pointer, code, detail));
     let wrong = |wanted: &str| format!("must be {wanted}, not {}", naming.kind_of(value));
     match (kind, value) {
         (Kind::Json | Kind::Ignored(_), _) | (Kind::Flag, Value::Bool(_)) => {}
-        (Kind::Text { min, max }, Value::String(text)) => {
-            let length = text.chars().count();
-            if text.contains('\0') {
-                fault(FaultCode::Invalid, "must not contain NUL".to_owned());
-            } else if !(*min..=*max).contains(&length) {
-                let bounds = if min == max { min.to_string() } else { format!("{min} to {max}") };
-                let is_blank = length > 0 && text.trim().is_empty();
-                let found = if is_blank { "is blank".to_owned() } else { format!("has {length}") };
-                fault(FaultCode::OutOfRange, format!("must be {bounds} characters, this {found}"));
-            }
-        }
+        (Kind::Text { min, max }, Value::String(text)) => faults.extend(bad_text(text, (*min, *max), pointer)),
         (Kind::Word(words), Value::String(text)) => {
             if !words.contains(&text.as_str()) {
                 fault(FaultCode::Invalid, format!("must be one of {}", words.join(", ")));
