@@ -201,7 +201,7 @@ impl<'a> Planner<'a> {
             CatchUp::None => self.fire_last(last, GapReason::Missed),
             CatchUp::All if missed > 0 => {
                 self.catch_up_all(late_until);
-                self.fire_each(last, self.overlaps.may_wait());
+                self.fire_each(last, false);
             }
             CatchUp::All => self.fire_each(last, false),
         }
@@ -265,7 +265,7 @@ impl<'a> Planner<'a> {
         let id = RunId::for_slot(self.job.id, self.org, slot);
         let (skip, held) = match unmet_dependency(self.job, self.seen, self.now) {
             Some(reason) => (Some(reason), false),
-            None if patient || self.overlaps.has_line(&self.job.policies) => self.overlaps.wait(id),
+            None if patient => self.overlaps.wait(id),
             None => match self.overlaps.admit(id) {
                 Admission::Start => (None, false),
                 Admission::Hold => (None, true),

@@ -2,7 +2,7 @@
 //! beside the schedule: their runs count only among themselves, so that live slots neither wait for them nor are skipped.
 
 use crate::ids::RunId;
-use crate::policy::{CatchUp, Overlap, Policies};
+use crate::policy::{Overlap, Policies};
 use crate::run::{ActiveRun, SkipReason};
 
 /// The actor who cancels a run that a later slot replaces.
@@ -81,23 +81,6 @@ impl Overlaps {
                 self.join(id, held)
             }
         }
-    }
-
-    /// Whether a slot on time waits behind late ones that are found due with it.
-    pub(crate) fn may_wait(&self) -> bool {
-        matches!(self.policy, Overlap::Skip | Overlap::Queue)
-    }
-
-    /// Whether a slot waits behind late ones instead of being skipped, because all of them are wanted: if runs wait for their
-    /// turn that `overlap` alone would not let wait, and fewer than the job catches up.
-    pub(crate) fn has_line(&self, policies: &Policies) -> bool {
-        if policies.catch_up != CatchUp::All || !self.may_wait() {
-            return false;
-        }
-        let limit = policies.catch_up_limit as usize;
-        let usual = usize::from(self.policy == Overlap::Queue);
-        let waiting = self.active.iter().filter(|entry| entry.held).count();
-        (usual + 1..limit.saturating_add(usual)).contains(&waiting)
     }
 
     /// Admits a run that waits for its turn however many wait before it.
