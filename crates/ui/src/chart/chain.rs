@@ -3,7 +3,7 @@
 //! A job is always below the jobs that it starts after, so every arrow points down: a short one between neighbors, and
 //! others in lanes left of the boxes. The picture is narrow enough for a phone.
 
-use super::svg::{Mark, Markup, Path, Picture, Size, real};
+use super::svg::{Markup, Path, Picture, Size, real};
 use super::words::shortened;
 
 /// The input of a chain.
@@ -176,7 +176,9 @@ fn draw_arrow(markup: &mut Markup, arrow: &ChainArrow, to: usize, lane: Option<u
 
 fn draw_box(markup: &mut Markup, one: &ChainBox, n: usize, left: f64, is_own: bool, (line, rule): (&str, &str)) {
     let title = if is_own { format!("{line} (this job)") } else { line.to_owned() };
-    markup.mark(Mark { title: &title, href: Some(&one.href), tab: true }, |markup| {
+    // Its title names the link; a label would have to repeat what the box says.
+    markup.element("a").attr("href", one.href.as_str()).inside(|markup| {
+        markup.element("title").text(&title);
         let class = if is_own { "c-box c-this" } else { "c-box" };
         let shape = markup.element("rect").class(class).attr("x", left).attr("y", top(n)).attr("rx", 6.0);
         shape.attr("width", WIDTH - left - 1.0).attr("height", BOX_HEIGHT).empty();

@@ -26,7 +26,7 @@ fn a_dense_job_is_a_band_to_the_edge_and_a_freeze_a_hole_in_it() {
     // In the picture, in the table, and in the list of narrow screens.
     assert_has(
         &page,
-        &["43 200 planned · 30/min", ">30/min</text>", "43 200 until 00:00 · 30/min", "0 missed, 43201 planned."],
+        &["43,200 planned · 30/min", ">30/min</text>", "43,200 until 00:00 · 30/min", "0 missed, 43201 planned."],
     );
     // Every fire of five minutes is in the load, one more with the job at nine.
     assert_has(
@@ -39,8 +39,8 @@ fn a_dense_job_is_a_band_to_the_edge_and_a_freeze_a_hole_in_it() {
     let freeze = json!({ "from": "2099-01-01T06:00:00Z", "until": "2099-01-01T10:00:00Z", "reason": "a release" });
     server.post("/freezes", &freeze).expect(201);
     let page = plain(ana.page(&format!("/timeline?{DAY}")));
-    assert_has(&page, &["06:00–10:00 · 7200 frozen · a release", ">frozen</text>", "7201 frozen, 36000 planned."]);
-    assert_has(&page, &["00:00–06:00 · 10 800 planned · 30/min", "10:00–00:00 · 25 200 planned · 30/min"]);
+    assert_has(&page, &["06:00–10:00 · 7,200 frozen · a release", ">frozen</text>", "7201 frozen, 36000 planned."]);
+    assert_has(&page, &["00:00–06:00 · 10,800 planned · 30/min", "10:00–00:00 · 25,200 planned · 30/min"]);
     assert!(!page.contains("09:00–09:05 · "), "nothing starts in the freeze: {page}");
     let browser = Browser::admin(&server);
     browser.visit(&server.url(&format!("/timeline?{DAY}")));

@@ -58,7 +58,7 @@ fn is_frozen(band: &Band) -> bool {
     band.what == What::Frozen
 }
 
-/// `2026-11-15 12:00–00:00 · 21 600 planned · 30/min`.
+/// `2026-11-15 12:00–00:00 · 21,600 planned · 30/min`.
 pub(super) fn in_words(input: &Timeline<'_>, band: &Band) -> String {
     let when = period(band.from, band.until, input.zone);
     format!("{when} · {} {} · {}", grouped(band.slots), band.what.word(), band.note)
