@@ -54,7 +54,7 @@ async fn a_program_gets_the_payload_and_the_run_and_nothing_else_of_the_server()
 
 #[tokio::test]
 async fn a_run_for_an_org_names_it_and_its_local_date() {
-    let run = fired_for_org(Kind::Command(script("env")), "daily", "acme").await;
+    let run = Box::pin(fired_for_org(Kind::Command(script("env")), "daily", "acme")).await;
     let output = run.output.unwrap();
     for line in
         ["EVERBELL_ORG_ID=acme\n", "EVERBELL_LOCAL_DATE=2026-11-15\n", "EVERBELL_SLOT_AT=2026-11-16T07:00:00Z\n"]

@@ -89,7 +89,7 @@ async fn a_call_tells_everything_about_the_run() {
 #[tokio::test]
 async fn a_call_for_an_org_names_it_and_its_local_date() {
     let server = server(ResponseTemplate::new(200)).await;
-    fired_for_org(http(server.uri(), |_| {}), "daily", "café").await;
+    Box::pin(fired_for_org(http(server.uri(), |_| {}), "daily", "café")).await;
     let request = server.received_requests().await.unwrap().remove(0);
     assert_eq!(
         (header(&request, "ce-orgid"), header(&request, "ce-localdate")),
