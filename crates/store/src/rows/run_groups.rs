@@ -7,6 +7,7 @@ use everbell_core::plan::Plan;
 use everbell_core::store::{Due, StoreResult};
 use everbell_core::{Gap, Invalid, JobKey, RunId, RunStatus};
 use jiff::Timestamp;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::corrupt;
@@ -28,14 +29,13 @@ pub(crate) struct RunGroupColumns {
 by_name!(RunGroupColumns { job_key, name, opened_at, deadline, closed_at, started, runs });
 
 /// A run of a group: job, run, status, and whether it counts.
-type RunColumns = (String, Uuid, String, bool);
+type RunColumns = (String, String, String, bool);
 
 impl RunGroupColumns {
     pub(crate) fn new(group: &RunGroup) -> RunGroupColumns {
-        let run = |run: &GroupedRun| -> RunColumns {
-            (run.job_key.to_string(), run.run_id.as_uuid(), run.status.to_string(), run.counts)
+        let run = |run: &GroupedRun| {
+            json!([run.job_key.to_string(), run.run_id.to_string(), run.status.to_string(), run.counts])
         };
-        let runs: Vec<RunColumns> = group.runs.iter().map(run).collect();
         RunGroupColumns {
             job_key: group.job_key.to_string(),
             name: group.name.clone(),
@@ -43,8 +43,7 @@ impl RunGroupColumns {
             deadline: group.deadline.into(),
             closed_at: group.closed_at.map(Into::into),
             started: group.started.map(|run| run.as_uuid()),
-            // Texts and flags always have a form in JSON.
-            runs: serde_json::to_string(&runs).unwrap_or_else(|_| "[]".to_owned()),
+            runs: Value::Array(group.runs.iter().map(run).collect()).to_string(),
         }
     }
 
@@ -59,6 +58,7 @@ impl RunGroupColumns {
         let run = |(job, run, status, counts): RunColumns| {
             let unknown = || Invalid::new("status", format!("`{status}` is not known"));
             let status = RunStatus::from_word(&status).ok_or_else(unknown)?;
+            let run: Uuid = run.parse().map_err(|_| Invalid::new("run", format!("`{run}` is no id")))?;
             Ok(GroupedRun { job_key: JobKey::new(&job)?, run_id: RunId::from_uuid(run), status, counts })
         };
         Ok(RunGroup {
