@@ -93,8 +93,8 @@ pub(crate) fn chain(input: &ChainPicture<'_>) -> String {
                 draw_arrow(markup, arrow, n, *lane, left);
             }
         }
-        for ((n, one), line) in boxes.iter().enumerate().zip(&sentences) {
-            draw_box(markup, one, n, left, one.key == input.job, (line, &rule(one, boxes)));
+        for (n, one) in boxes.iter().enumerate() {
+            draw_box(markup, one, n, left, one.key == input.job, &rule(one, boxes));
         }
     });
     markup.finish()
@@ -174,11 +174,11 @@ fn draw_arrow(markup: &mut Markup, arrow: &ChainArrow, to: usize, lane: Option<u
     markup.element("path").class("c-head").attr("d", &head).empty();
 }
 
-fn draw_box(markup: &mut Markup, one: &ChainBox, n: usize, left: f64, is_own: bool, (line, rule): (&str, &str)) {
-    let title = if is_own { format!("{line} (this job)") } else { line.to_owned() };
-    // Its title names the link; a label would have to repeat what the box says.
-    markup.element("a").attr("href", one.href.as_str()).inside(|markup| {
-        markup.element("title").text(&title);
+fn draw_box(markup: &mut Markup, one: &ChainBox, n: usize, left: f64, is_own: bool, rule: &str) {
+    // The texts of the box are the name of the link.
+    let link = markup.element("a").attr("href", one.href.as_str());
+    let link = if is_own { link.attr("aria-current", "true") } else { link };
+    link.inside(|markup| {
         let class = if is_own { "c-box c-this" } else { "c-box" };
         let shape = markup.element("rect").class(class).attr("x", left).attr("y", top(n)).attr("rx", 6.0);
         shape.attr("width", WIDTH - left - 1.0).attr("height", BOX_HEIGHT).empty();
@@ -188,6 +188,7 @@ fn draw_box(markup: &mut Markup, one: &ChainBox, n: usize, left: f64, is_own: bo
         let class = if is_own { "c-key c-this-key" } else { "c-key" };
         markup.element("text").class(class).attr("x", x).attr("y", at).text(&key);
         if !rule.is_empty() {
+            markup.text(" ");
             markup.element("text").class("c-t").attr("x", x).attr("y", middle + 13.0).text(&shortened(rule, MAX_RULE));
         }
     });
@@ -227,7 +228,7 @@ mod tests {
             html.contains("a begins; b starts when a succeeds; d starts when a succeeds and b succeeds."),
             "{html}"
         );
-        assert!(html.contains("href=\"/jobs/b\"") && html.contains("(this job)"), "{html}");
+        assert!(html.contains("href=\"/jobs/b\"") && html.contains("aria-current=\"true\""), "{html}");
         assert_eq!(html.matches("c-head").count(), 3, "{html}");
     }
 }
