@@ -77,7 +77,9 @@ async fn a_handler_reads_the_runs_that_its_job_waited_for() {
     test.advance_to("2027-01-01T02:30:00Z").await;
     test.drain().await;
     let mut results = seen.lock().unwrap().clone();
-    results.iter_mut().for_each(|both| both.sort());
+    for both in &mut results {
+        both.sort();
+    }
     assert_eq!(results, [["\"orders\"", "\"prices\""]], "at two, when both have succeeded");
     test.advance_to("2027-01-01T03:30:00Z").await;
     // The wait for the run of one o'clock is over.
