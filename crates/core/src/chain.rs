@@ -9,7 +9,7 @@
 //!                                         └ else ─► nothing
 //! ```
 //!
-//! A job that starts after several others ([`FanIn`]) waits for one run of each of them, see `fan_in.rs`.
+//! A job that starts after several others ([`FanIn`](crate::fan_in::FanIn)) waits for one run of each of them, see `fan_in.rs`.
 //!
 //! A run of A ends once, because its end is fenced, so B starts once. The id of B's run is a hash of B's key and A's run.
 //! It begins with the time at which A ended, so the runs that a run has started are found by a range of ids.
