@@ -177,7 +177,7 @@ impl Everbell {
     /// Connects to the database with the credentials of another address of it from now on: a rotated password, another role
     /// or certificate. Nothing changes unless they work; connections with the old ones are closed when their transaction ends.
     ///
-    /// Only for a PostgreSQL database that was opened from an address. For [`Builder::pool`], call
+    /// Only for a PostgreSQL database that was opened from an address. For [`Builder::pool`](crate::Builder::pool), call
     /// `PgPool::set_connect_options`; a password in `PGPASSFILE` is read for each connection, without a call.
     pub async fn renew_credentials(&self, url: &str) -> StoreResult<()> {
         everbell_store::renew_credentials(&*self.parts.store, url).await
