@@ -118,12 +118,11 @@ fn ranges(whole: Absence, mut parts: Vec<Absence>) -> Vec<LateRange> {
     let before = |slack| whole.from.checked_sub(slack).unwrap_or(whole.from);
     let (gaps_from, slots_from) = (before(GAP_SLACK), before(SLACK));
     let ends = parts.iter().skip(1).map(Absence::decided_from).chain([LATEST]).collect::<Vec<_>>();
-    let ranges = parts.iter().zip(ends).map(|(part, decided_until)| LateRange {
-        gaps_from,
-        slots_from,
-        until: part.until,
-        decided_from: part.decided_from(),
-        decided_until,
+    // A short part inside of a longer one is decided later, but ends earlier: slots of the longer one still belong to it.
+    let mut until = whole.from;
+    let ranges = parts.iter().zip(ends).map(|(part, decided_until)| {
+        until = until.max(part.until);
+        LateRange { gaps_from, slots_from, until, decided_from: part.decided_from(), decided_until }
     });
     ranges.filter(|range| range.decided_from < range.decided_until).collect()
 }

@@ -109,6 +109,17 @@ fn an_outage_without_slots_has_no_jobs() {
     assert_eq!((outage.jobs.len(), outage.slots(), outage.caught_up()), (0, 0, 0));
 }
 
+#[test]
+fn a_short_absence_inside_of_a_longer_one_hides_none_of_its_slots() {
+    let groups = AbsenceGroup::from_absences(vec![absence(496, 525), absence(515, 520)]);
+    let [group] = groups.as_slice() else { panic!("{groups:?}") };
+    let (slot, written) = (at(520), at(525));
+    let has = |range: &&LateRange| {
+        (range.slots_from..range.until).contains(&slot) && (range.decided_from..range.decided_until).contains(&written)
+    };
+    assert_eq!(group.ranges.iter().filter(has).count(), 1, "{group:?}");
+}
+
 fn some_absences() -> impl Strategy<Value = Vec<Absence>> {
     prop::collection::vec((0..1_000_i64, 1..100_i64), 0..20)
         .prop_map(|all| all.into_iter().map(|(from, length)| absence(from, from + length)).collect())
