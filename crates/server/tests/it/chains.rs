@@ -11,7 +11,10 @@ use crate::cli::everbell;
 use crate::server::{Server, eventually};
 
 /// Each run writes a line; that of the second job names the run before it. The jobs are declared in the wrong order.
+/// A run of the server that is killed goes on once its lease is over.
 const CONFIG: &str = r#"
+[engine]
+lease = "12s"
 [[target]]
 label = "extract"
 type = "command"

@@ -56,20 +56,6 @@ async fn a_newer_schema_is_refused_with_what_to_do() {
 }
 
 #[tokio::test]
-async fn the_schema_is_the_one_on_file() {
-    let folder = Folder::new();
-    drop(SqliteStore::open(&folder.file()).await.unwrap());
-    let query = "select sql from sqlite_schema where sql is not null order by tbl_name, type desc, name";
-    let parts: Vec<String> = sqlx::query_scalar(query).fetch_all(&mut raw(&folder.file()).await).await.unwrap();
-    let found = format!("{};\n", parts.join(";\n"));
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/sqlite/schema.sql");
-    if std::env::var_os("EVERBELL_BLESS").is_some() {
-        std::fs::write(path, &found).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(path).unwrap(), found, "EVERBELL_BLESS=1 writes it anew");
-}
-
-#[tokio::test]
 async fn every_statement_prepares() {
     let folder = Folder::new();
     drop(SqliteStore::open(&folder.file()).await.unwrap());
