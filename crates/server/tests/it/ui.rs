@@ -1,6 +1,6 @@
 //! The pages, in a real browser: what a person sees and does, and what the browser itself complains about.
 //!
-//! [`browser`] has the words for tests; [`visitor`] sees pages over HTTP, as a browser without scripts would. Nothing but Debian's `chromium` and `chromedriver` is needed.
+//! [`browser`] has the words for tests; [`visitor`] sees pages over HTTP, as a browser without scripts would. Nothing but Debian's `chromium-headless-shell` and `chromedriver` is needed.
 
 #![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
 

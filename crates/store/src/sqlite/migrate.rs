@@ -16,8 +16,9 @@ pub(super) const MIGRATIONS: &[&str] = &migrations!();
 
 pub(super) const MIGRATING: &str = "migrating the schema";
 
-/// What all migrations leave in a new database: it gets this in one step, and tests hold that both are the same.
+/// The schema that all migrations leave. A new database gets it in one step, and tests hold that both are the same.
 const SCHEMA: &str = include_str!("schema.sql");
+/// The rows that they leave in a database without jobs.
 const ROWS: &str = "insert into everbell_alert_state (id, generation) values (1, 0)";
 
 /// The schema that this binary needs.
@@ -159,7 +160,8 @@ mod tests {
     /// A database that went through all migrations, one after the other.
     async fn migrated() -> SqliteConnection {
         let mut connection = empty().await;
-        let notes = "create table everbell_migrations (version integer primary key, applied_at integer not null) strict";
+        let notes =
+            "create table everbell_migrations (version integer primary key, applied_at integer not null) strict";
         sqlx::raw_sql(notes).execute(&mut connection).await.unwrap();
         for (before, migration) in MIGRATIONS.iter().enumerate() {
             sqlx::raw_sql(*migration).execute(&mut connection).await.unwrap();
@@ -187,7 +189,8 @@ mod tests {
             let columns: String = sqlx::query_scalar(AssertSqlSafe(columns)).fetch_one(&mut *connection).await.unwrap();
             let columns = columns.replace('\'', "\"");
             let found = format!("select json_array({columns}) from {table} order by 1");
-            let found: Vec<String> = sqlx::query_scalar(AssertSqlSafe(found)).fetch_all(&mut *connection).await.unwrap();
+            let found: Vec<String> =
+                sqlx::query_scalar(AssertSqlSafe(found)).fetch_all(&mut *connection).await.unwrap();
             rows.extend(found.into_iter().map(|row| (table.clone(), row)));
         }
         rows
@@ -200,7 +203,7 @@ mod tests {
         if std::env::var_os("EVERBELL_BLESS").is_some() {
             std::fs::write(path, &found).unwrap();
         }
-        assert_eq!(std::fs::read_to_string(path).unwrap(), found, "EVERBELL_BLESS=1 writes it anew");
+        assert_eq!(std::fs::read_to_string(path).unwrap(), found, "EVERBELL_BLESS=1 writes it");
     }
 
     #[tokio::test]

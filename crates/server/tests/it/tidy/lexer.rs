@@ -13,7 +13,7 @@ pub(super) struct Token<'a> {
 
 impl Token<'_> {
     pub(super) fn is_word(&self) -> bool {
-        self.text.starts_with(is_word_char)
+        self.text.bytes().next().is_some_and(is_word_byte)
     }
 
     /// Nothing stands between this token and the next one.
@@ -28,23 +28,23 @@ pub(super) fn lex(source: &str) -> Vec<Token<'_>> {
     while at < source.len() {
         let rest = &source[at..];
         let blank = blank_len(rest);
-        let taken = if blank > 0 {
-            blank
+        if blank > 0 {
+            line += rest[..blank].matches('\n').count();
+            at += blank;
         } else {
             let text = &rest[..token_len(rest)];
             tokens.push(Token { text, line, at });
-            text.len()
-        };
-        line += rest[..taken].matches('\n').count();
-        at += taken;
+            at += text.len();
+        }
     }
     tokens
 }
 
 /// The length of the white space, comment, literal or lifetime at the beginning, 0 if there is none.
 fn blank_len(rest: &str) -> usize {
-    if rest.starts_with(char::is_whitespace) {
-        rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len())
+    let spaces = len_while(rest, |byte| byte.is_ascii_whitespace());
+    if spaces > 0 {
+        spaces
     } else if rest.starts_with("//") {
         rest.find('\n').unwrap_or(rest.len())
     } else if rest.starts_with("/*") {
@@ -75,6 +75,10 @@ fn block_comment_len(rest: &str) -> usize {
 }
 
 fn literal_len(rest: &str) -> usize {
+    // Of most tokens, the first byte says that they are no literal.
+    if !rest.starts_with(['r', 'b', 'c', '"', '\'']) {
+        return 0;
+    }
     for prefix in ["r", "br", "cr"] {
         if let Some(len) = rest.strip_prefix(prefix).and_then(raw_string_len) {
             return prefix.len() + len;
@@ -140,11 +144,17 @@ fn token_len(rest: &str) -> usize {
 }
 
 fn word_len(rest: &str) -> usize {
-    rest.find(|c| !is_word_char(c)).unwrap_or(rest.len())
+    len_while(rest, is_word_byte)
 }
 
-fn is_word_char(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+/// Outside of literals and comments, Rust has no character beyond ASCII that is not part of a word.
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
+
+/// By bytes, because test builds are slow with characters, and these tests read every source.
+fn len_while(rest: &str, belongs: fn(u8) -> bool) -> usize {
+    rest.bytes().position(|byte| !belongs(byte)).unwrap_or(rest.len())
 }
 
 #[test]

@@ -143,11 +143,14 @@ fn port(output: ChildStdout) -> Result<u16, String> {
     receiver.recv_timeout(DRIVER_TIMEOUT).map_err(|error| error.to_string())
 }
 
+/// Starts Chromium with the arguments that it is given.
+const CHROMIUM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/ui/headless");
+
 /// A headless Chromium with a fresh profile and without background requests.
 fn capabilities(folder: &Path) -> Value {
     let profile = format!("--user-data-dir={}", folder.join("profile").display());
     let mut flags = vec![
-        "--headless=new",
+        "--headless",
         "--window-size=1280,800",
         // Or a page that scrolls would have 15 pixels less.
         "--hide-scrollbars",
@@ -169,7 +172,7 @@ fn capabilities(folder: &Path) -> Value {
     json!({ "capabilities": { "alwaysMatch": {
         "browserName": "chrome",
         "timeouts": { "pageLoad": 20_000, "script": 10_000 },
-        "goog:chromeOptions": { "args": flags },
+        "goog:chromeOptions": { "binary": CHROMIUM, "args": flags },
         "goog:loggingPrefs": { "browser": "ALL" },
     } } })
 }
