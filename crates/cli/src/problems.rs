@@ -85,6 +85,9 @@ struct ListArgs {
     /// Only problems of this job.
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
+    /// Only problems of the runs for this org, which rules with `orgs` find.
+    #[arg(long, value_name = "ID")]
+    org: Option<String>,
     /// Only problems of jobs with this label, `NAME=VALUE` or `NAME`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
@@ -169,6 +172,7 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
         open: (!args.all).then_some(true),
         kind: args.kind.clone(),
         job_key: args.job.clone(),
+        org_id: args.org.clone(),
         label: args.label.clone(),
     };
     let list = session.client.take(session.client.problems().list(&query), args.limit as usize);
@@ -198,12 +202,13 @@ fn list(args: &ListArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
     Ok(Exit::Success)
 }
 
-/// The job, or the host of the instance.
+/// The job, with its org if it is about one, or the host of the instance.
 fn subject(problem: &wire::JobProblem) -> String {
-    problem
-        .instance
-        .as_ref()
-        .map_or_else(|| problem.job_key.clone(), |instance| format!("instance on {}", instance.host))
+    match (&problem.instance, &problem.org_id) {
+        (Some(instance), _) => format!("instance on {}", instance.host),
+        (None, Some(org)) => format!("{} for {org}", problem.job_key),
+        (None, None) => problem.job_key.clone(),
+    }
 }
 
 fn handled(problem: &wire::JobProblem) -> Cell {

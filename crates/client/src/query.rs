@@ -180,6 +180,8 @@ pub struct ProblemQuery {
     pub kind: Option<String>,
     /// Only problems of the job with this key.
     pub job_key: Option<String>,
+    /// Only problems of the runs for this org.
+    pub org_id: Option<String>,
     /// Only problems of current jobs with this label: `name` or `name=value`.
     pub label: Option<String>,
 }

@@ -83,6 +83,9 @@ pub struct JobProblem {
     pub kind: JobProblemKind,
     /// The key of the job; empty for `instance_lost`.
     pub job_key: String,
+    /// The org, if it is about the runs for one; else null.
+    #[serde(default)]
+    pub org_id: Option<String>,
     /// The instance; null for problems of jobs.
     #[serde(default)]
     pub instance: Option<ProblemInstance>,
@@ -148,6 +151,7 @@ impl JobProblem {
             id: problem.id.to_string(),
             kind: problem.kind.into(),
             job_key: problem.job().map(ToString::to_string).unwrap_or_default(),
+            org_id: problem.subject.org().map(ToString::to_string),
             instance: problem
                 .subject
                 .instance()

@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use super::find::Finding;
 use super::rule::later;
-use super::{Change, JobFacts, Kind, NotifiedRule, Problem, Rule, Subject};
-use crate::ids::{JobKey, alert_id};
+use super::{Change, JobFacts, Kind, NotifiedRule, OrgFact, Problem, Rule, Subject};
+use crate::ids::{JobKey, OrgId, alert_id};
 use crate::json::storable_text;
 
 /// The longest reason that a problem keeps.
@@ -56,15 +56,16 @@ pub struct Notice {
 /// `problems` are all that are open, and those that closed lately: since the news in the facts began.
 pub fn decide(rules: &[Rule], facts: &[JobFacts], gone: &[JobKey], problems: &[Problem], now: Timestamp) -> Decision {
     let mut decision = Decision::default();
-    let mut known: BTreeMap<(Kind, &JobKey), Vec<&Problem>> = BTreeMap::new();
+    let mut known: BTreeMap<(Kind, &JobKey, Option<&OrgId>), Vec<&Problem>> = BTreeMap::new();
     for problem in problems {
         if let Some(job) = problem.job() {
-            known.entry((problem.kind, job)).or_default().push(problem);
+            known.entry((problem.kind, job, problem.subject.org())).or_default().push(problem);
         }
     }
     for job in facts {
-        for kind in Kind::ALL.iter().filter(|kind| kind.is_about_jobs()) {
-            let own = known.get(&(*kind, &job.job.definition.key)).map_or(&[][..], Vec::as_slice);
+        let org = job.org.as_ref().map(|org| &org.id);
+        for kind in Kind::ALL.iter().filter(|kind| job.tell_about(**kind)) {
+            let own = known.get(&(*kind, &job.job.definition.key, org)).map_or(&[][..], Vec::as_slice);
             judge(rules, job, *kind, own, now, &mut decision);
         }
     }
@@ -80,14 +81,15 @@ pub fn decide(rules: &[Rule], facts: &[JobFacts], gone: &[JobKey], problems: &[P
 /// Decides about one kind of problem of one job. `own` are the problems of that kind that it has or had.
 fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Timestamp, decision: &mut Decision) {
     let definition = &facts.job.definition;
-    let covering: Vec<&Rule> =
-        rules.iter().filter(|rule| rule.covers(kind, &definition.key, &definition.labels)).collect();
+    let org = facts.org.as_ref().map(|OrgFact { id, .. }| id);
+    let covers = |rule: &&Rule| rule.covers(kind, &definition.key, &definition.labels, org);
+    let covering: Vec<&Rule> = rules.iter().filter(covers).collect();
     let open = own.iter().copied().find(|problem| problem.is_open());
     let found: Vec<(&Rule, Finding)> =
         covering.iter().filter_map(|rule| Some((*rule, facts.find(kind, rule, open, now)?))).collect();
     match (open, found.first()) {
         (None, Some((_, finding))) => {
-            let mut problem = opened(kind, Subject::Job(definition.key.clone()), finding, now);
+            let mut problem = opened(kind, facts.subject(), finding, now);
             notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
             decision.problems.push(problem);
         }
@@ -113,7 +115,7 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Ti
             let found: Vec<(&Rule, Finding)> =
                 covering.iter().filter_map(|rule| Some((*rule, facts.blip(kind, rule, known)?))).collect();
             let Some((_, finding)) = found.first() else { return };
-            let mut problem = opened(kind, Subject::Job(definition.key.clone()), finding, now);
+            let mut problem = opened(kind, facts.subject(), finding, now);
             notify_rules(&mut problem, found.iter().map(|(rule, _)| *rule), now, decision);
             let because = facts.recovery(&problem);
             close(&mut problem, because, rules, now, decision);

@@ -4,19 +4,21 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::{Kind, LateStartFact, Problem, Rule, RunningFact, SkippedFact, WaitingFact};
+use super::{Kind, LateStartFact, Problem, Rule, RunningFact, SkippedFact, Subject, WaitingFact};
 use crate::frozen_span::FrozenSpan;
-use crate::ids::RunId;
+use crate::ids::{OrgId, RunId};
 use crate::job::{Job, JobStatus};
 
 /// The actor of pauses that everbell makes itself.
 const EVERBELL: &str = "everbell";
 
-/// Everything that a decision needs to know about a job.
+/// Everything that a decision needs to know about a job, or about its runs for one org.
 #[derive(Clone, Debug)]
 pub struct JobFacts {
     /// Its current version, or the last one if it is retired, and its state.
     pub job: Job,
+    /// The org, if these are facts about the runs for one: then the failures in a row of the state are those of the org.
+    pub org: Option<OrgFact>,
     /// Its newest failed run.
     pub last_failure: Option<FailureFact>,
     /// When a run of it last succeeded. Only asked for jobs with a rule about [`Kind::NoSuccess`].
@@ -46,6 +48,7 @@ impl JobFacts {
     pub fn new(job: Job) -> JobFacts {
         JobFacts {
             job,
+            org: None,
             last_failure: None,
             last_success_at: None,
             missed: None,
@@ -59,6 +62,15 @@ impl JobFacts {
             usual: None,
         }
     }
+}
+
+/// An org whose runs of a job are looked at by themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgFact {
+    /// Its id.
+    pub id: OrgId,
+    /// Whether jobs fire for it: it is neither disabled nor deleted.
+    pub fires: bool,
 }
 
 /// A run that failed.
@@ -98,11 +110,29 @@ pub(super) struct Finding {
 }
 
 impl JobFacts {
+    /// What they are about.
+    pub(super) fn subject(&self) -> Subject {
+        let key = self.job.definition.key.clone();
+        match &self.org {
+            Some(org) => Subject::JobOfOrg(key, org.id.clone()),
+            None => Subject::Job(key),
+        }
+    }
+
+    /// Whether they say anything about this kind: of the runs for an org only how they ended is known.
+    pub(super) fn tell_about(&self, kind: Kind) -> bool {
+        kind.is_about_jobs() && (self.org.is_none() || kind == Kind::Failed)
+    }
+
+    fn is_for_resting_org(&self) -> bool {
+        self.org.as_ref().is_some_and(|org| !org.fires)
+    }
+
     /// Returns the problem that a rule has with the job now. `known` is the newest event of that kind which a problem
     /// covered already, and `open` the problem that is open.
     pub(super) fn find(&self, kind: Kind, rule: &Rule, open: Option<&Problem>, now: Timestamp) -> Option<Finding> {
         let state = &self.job.state;
-        if state.status == JobStatus::Retired {
+        if state.status == JobStatus::Retired || self.is_for_resting_org() {
             return None;
         }
         match kind {
@@ -206,9 +236,10 @@ impl JobFacts {
     pub(super) fn recovery(&self, problem: &Problem) -> String {
         let state = &self.job.state;
         // Only operators change that, and a resumption forgets failures.
-        let has_changed = state.updated_at > problem.mark_at;
+        let has_changed = state.updated_at > problem.mark_at && self.org.is_none();
         let text = match (problem.kind, state.status) {
             (_, JobStatus::Retired) => "the job is retired",
+            _ if self.is_for_resting_org() => "the org is disabled or deleted",
             (Kind::NoSuccess | Kind::JobError | Kind::LateStart, JobStatus::Paused) => "the job is paused",
             (Kind::NoSuccess | Kind::LateStart, _) if state.error.is_some() => "the job cannot fire",
             (Kind::Failed, _) if has_changed => "the job was resumed or changed",

@@ -1,6 +1,6 @@
 //! Problems and who is notified of them: what opens a problem, what closes it, and which messages follow.
 //!
-//! A problem is a state, not an event: a [`Kind`] and a job, or an instance. It opens when the condition of a [`Rule`] holds, and closes
+//! A problem is a state, not an event: a [`Kind`] and a job, a job for one org, or an instance. It opens when the condition of a [`Rule`] holds, and closes
 //! when it holds for none. A message follows each change of that state, and nothing else:
 //!
 //! ```text
@@ -38,7 +38,7 @@ pub use delivery::{
     DELIVERY_LEASE, Delivery, DeliveryEnd, DeliveryStatus, MAX_DELIVERY_AGE, NewDelivery, next_attempt_at,
     test_delivery_id,
 };
-pub use find::{FailureFact, JobFacts, MissedFact};
+pub use find::{FailureFact, JobFacts, MissedFact, OrgFact};
 pub use flood::{Message, Summary, summarize};
 pub use instance::{ClusterFacts, InstanceFact, decide_instances};
 pub use rule::{Deadline, QuietHours, Rule, RuleScope, TimeLimit};
@@ -127,7 +127,7 @@ pub struct Problem {
     pub id: Uuid,
     /// Its kind.
     pub kind: Kind,
-    /// The job, all versions of it, or the instance.
+    /// The job, all versions of it, for all orgs or for one; or the instance.
     pub subject: Subject,
     /// When it was noticed.
     pub opened_at: Timestamp,
@@ -194,7 +194,7 @@ pub enum ProblemChange {
 }
 
 impl Problem {
-    /// The job that it is about; `None` if it is about an instance.
+    /// The job that it is about, for all orgs or for one; `None` if it is about an instance.
     pub fn job(&self) -> Option<&JobKey> {
         self.subject.job()
     }

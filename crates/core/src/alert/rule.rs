@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::Kind;
 pub use super::timing::TimeLimit;
-use crate::ids::{Invalid, JobKey};
+use crate::ids::{Invalid, JobKey, OrgId};
 use crate::spec::Spec;
 use crate::zone::Zone;
 
@@ -22,6 +22,8 @@ pub struct Rule {
     pub recovered: bool,
     /// The jobs that it asks about.
     pub scope: RuleScope,
+    /// The orgs that it looks at one by one, where `*` stands for any text. Without any it looks at a job as a whole.
+    pub orgs: Vec<String>,
     /// How many failures in a row are a problem: for [`Kind::Failed`].
     pub after: u32,
     /// How often an open problem is repeated.
@@ -59,6 +61,12 @@ impl Rule {
         must(!self.to.is_empty(), "to", "must name at least one channel".to_owned());
         must((1..=MAX_AFTER).contains(&self.after), "after", format!("must be from 1 to {MAX_AFTER}"));
         must(self.remind.is_none_or(|remind| remind >= MIN_REMIND), "remind", "must be at least 1m".to_owned());
+        must(
+            self.orgs.is_empty() || self.kinds == [Kind::Failed],
+            "orgs",
+            "is only for rules about `failed`, with or without `recovered`; write another rule for other problems"
+                .to_owned(),
+        );
         let has_deadline = self.deadline.is_some();
         if self.kinds.contains(&Kind::NoSuccess) {
             must(has_deadline, "by", "is missing: `no_success` needs `by` or `within`".to_owned());
@@ -107,9 +115,18 @@ impl Rule {
         self.kinds.contains(&Kind::InstanceLost)
     }
 
-    /// Whether it asks about this problem of this job.
-    pub fn covers(&self, kind: Kind, key: &JobKey, labels: &BTreeMap<String, String>) -> bool {
-        self.kinds.contains(&kind) && self.scope.contains(key, labels)
+    /// Whether it asks about this problem of this job; with an org, of the runs of the job for that org.
+    pub fn covers(&self, kind: Kind, key: &JobKey, labels: &BTreeMap<String, String>, org: Option<&OrgId>) -> bool {
+        let is_same = match org {
+            Some(org) => self.orgs.iter().any(|pattern| is_like(pattern, org.as_str())),
+            None => self.orgs.is_empty(),
+        };
+        is_same && self.kinds.contains(&kind) && self.scope.contains(key, labels)
+    }
+
+    /// Whether it looks at orgs of this job one by one.
+    pub fn looks_at_orgs_of(&self, key: &JobKey, labels: &BTreeMap<String, String>) -> bool {
+        !self.orgs.is_empty() && self.scope.contains(key, labels)
     }
 
     /// When a message of this time may be sent.

@@ -9,7 +9,7 @@ use super::{AuditEntry, Page, PageRequest, StoreResult};
 use crate::alert::{
     AlertWrite, Alerts, Delivery, DeliveryEnd, DeliveryStatus, Kind, NewDelivery, Problem, ProblemChange,
 };
-use crate::ids::JobKey;
+use crate::ids::{JobKey, OrgId};
 
 verbs! {
     /// Keeps problems and the messages about them.
@@ -77,6 +77,8 @@ pub struct ProblemFilter {
     pub kind: Option<Kind>,
     /// Of this job.
     pub job: Option<JobKey>,
+    /// Of the runs for this org.
+    pub org: Option<OrgId>,
 }
 
 /// A filter of messages. A message must fit every member that is set.

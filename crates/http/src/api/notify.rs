@@ -5,7 +5,7 @@ use everbell_core::alert::{
     Change, DeliveryStatus, Kind as ProblemKind, Mute, NewDelivery, Note, ProblemChange, test_delivery_id,
 };
 use everbell_core::store::{DeliveryFilter, PageRequest, ProblemFilter};
-use everbell_core::{JobKey, Json};
+use everbell_core::{JobKey, Json, OrgId};
 use everbell_wire as wire;
 use everbell_wire::FaultCode;
 use everbell_wire::body::job;
@@ -31,6 +31,7 @@ pub const LIST: &[Field] = &[
     optional("open", Value::Flag, "Only open problems, or with `false` only closed ones. Default: both."),
     optional("kind", KINDS, "Only problems of this kind."),
     optional("jobKey", TEXT, "Only problems of the job with this key."),
+    optional("orgId", TEXT, "Only problems of the runs for this org, which rules with `orgs` find."),
     optional(
         "label",
         TEXT,
@@ -62,10 +63,12 @@ pub const DELIVERIES: &[Field] = &[
 pub(crate) async fn list(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let form = request.query(LIST);
     let job = form.text("jobKey").map(JobKey::new).transpose();
+    let org = form.text("orgId").map(OrgId::new).transpose();
     let filter = ProblemFilter {
         open: form.answer("open"),
         kind: form.word("kind", ProblemKind::from_word),
         job: job.map_err(|invalid| Problem::at("query", "jobKey", &invalid.reason))?,
+        org: org.map_err(|invalid| Problem::at("query", "orgId", &invalid.reason))?,
     };
     let now = request.app.bell.now();
     let page = request.app.bell.store().list_problems(&filter, &page::from_query(&request)?).await?;

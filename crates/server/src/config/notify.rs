@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell_core::alert::{Deadline, Kind as Problem, QuietHours, Rule, RuleScope, TimeLimit};
-use everbell_core::{Invalid, JobKey};
+use everbell_core::{Invalid, JobKey, OrgId};
 use everbell_wire::FaultCode;
 use serde_json::Value;
 
@@ -133,10 +133,11 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
         starts_within: form.span("startsWithin"),
         takes_at_most: fixed.into_iter().chain(times).collect(),
         quiet: quiet(&mut form),
+        orgs: orgs(&mut form),
         scope,
         to,
     };
-    rule.name = form.text("name").map_or_else(|| default_name(&words, &rule.scope), str::to_owned);
+    rule.name = form.text("name").map_or_else(|| default_name(&words, &rule), str::to_owned);
     if form.faults_mut().is_empty() {
         for Invalid { field, reason, .. } in rule.problems() {
             // The one of both that was written.
@@ -154,14 +155,30 @@ fn rule(block: &Value, channels: &[&str]) -> (Rule, Vec<Fault>) {
 }
 
 /// `failed,recovered of team=billing`: the same rule has the same name, wherever it stands in the file.
-fn default_name(when: &[String], scope: &RuleScope) -> String {
-    let scope = match scope {
+fn default_name(when: &[String], rule: &Rule) -> String {
+    let scope = match &rule.scope {
         RuleScope::All => "all".to_owned(),
         RuleScope::Label(name, None) => name.clone(),
         RuleScope::Label(name, Some(value)) => format!("{name}={value}"),
         RuleScope::Keys(keys) => keys.join(","),
     };
-    everbell_core::storable_text(&format!("{} of {scope}", when.join(",")), 200)
+    let orgs = if rule.orgs.is_empty() { String::new() } else { format!(" for {}", rule.orgs.join(",")) };
+    everbell_core::storable_text(&format!("{} of {scope}{orgs}", when.join(",")), 200)
+}
+
+/// Ids of orgs, with `*` for any text.
+fn orgs(form: &mut Form<'_>) -> Vec<String> {
+    let orgs: Vec<String> = form.list("orgs").into_iter().map(str::to_owned).collect();
+    if form.has("orgs") && orgs.is_empty() {
+        form.fault("orgs", FaultCode::Invalid, "must name at least one org, or `*` for each of them");
+    }
+    for (n, org) in orgs.iter().enumerate() {
+        // A star may stand for anything that an id has.
+        if let Err(invalid) = OrgId::new(&org.replace('*', "x")) {
+            form.fault(&format!("orgs.{n}"), FaultCode::Invalid, invalid.reason);
+        }
+    }
+    orgs
 }
 
 fn scope(form: &mut Form<'_>) -> RuleScope {

@@ -135,6 +135,11 @@ pub(crate) const RULE: &[Field] = &[
         Kind::Object(RULE_JOBS),
         "The jobs that it is about: all, those with a label, or by key. Required, unless it is about `instance_lost` only.",
     ),
+    optional(
+        "orgs",
+        Kind::List { of: &Kind::Text { min: 1, max: 200 }, max: 1_000 },
+        "For `failed`: look at these orgs one by one, each with problems of its own; `*` matches any text.",
+    ),
     required("to", Kind::List { of: &TEXT, max: 20 }, "The channels to notify."),
     optional(
         "after",

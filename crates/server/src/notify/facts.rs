@@ -8,9 +8,10 @@ use everbell::{StoreError, Timestamp};
 use everbell_core::alert::{FailureFact, JobFacts, Kind, MissedFact, Problem, Rule, RuleScope};
 use everbell_core::freeze::frozen_spans;
 use everbell_core::store::{GapFilter, JobFilter, JobRef, JobRow, PageRequest, RunFilter, Store, StoreResult};
-use everbell_core::{Gap, GapReason, JobId, JobKey, JobStatus, Run, RunStatus};
+use everbell_core::{Gap, GapReason, JobId, JobKey, JobStatus, OrgId, Run, RunStatus};
 
 use super::evaluator::{Look, by_key, earlier};
+use super::orgs;
 use super::timing::{Timing, UsualTimes};
 
 /// How long before its end a run may have been planned to count as news.
@@ -45,7 +46,8 @@ pub(super) async fn gather(
     for filter in filters(rules) {
         read_jobs(store, &filter, &mut rows).await?;
     }
-    let failures = if asks(Kind::Failed) { failures(store, since).await? } else { BTreeMap::new() };
+    let Failures { jobs: failures, orgs: org_failures } =
+        if asks(Kind::Failed) { failures(store, since).await? } else { Failures::default() };
     let missed = if asks(Kind::Missed) { missed(store, since).await? } else { BTreeMap::new() };
     let timing = Timing::gather(store, rules, problems, look, &mut rows).await?;
     let open = problems.iter().filter(|problem| problem.is_open()).filter_map(Problem::job);
@@ -60,7 +62,10 @@ pub(super) async fn gather(
         }
     }
     let is_asked = |key: &JobKey, row: &mut JobRow| {
-        let covers = |rule: &Rule| Kind::ALL.iter().any(|kind| rule.covers(*kind, key, &row.job.definition.labels));
+        let labels = &row.job.definition.labels;
+        let covers = |rule: &Rule| {
+            rule.looks_at_orgs_of(key, labels) || Kind::ALL.iter().any(|kind| rule.covers(*kind, key, labels, None))
+        };
         rules.iter().any(covers) || problems.iter().any(|problem| problem.is_open() && problem.job() == Some(key))
     };
     rows.retain(is_asked);
@@ -93,6 +98,7 @@ pub(super) async fn gather(
             ..JobFacts::new(row.job.clone())
         });
     }
+    jobs.extend(orgs::gather(store, rules, problems, &rows, &org_failures).await?);
     Ok(Facts { jobs, rows, gone })
 }
 
@@ -143,20 +149,31 @@ async fn read_jobs(store: &dyn Store, filter: &JobFilter, rows: &mut BTreeMap<Jo
     Ok(())
 }
 
-/// The newest run of each job that failed since a time.
-async fn failures(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<JobKey, FailureFact>> {
+/// The newest runs that failed since a time.
+#[derive(Default)]
+struct Failures {
+    /// Of each job.
+    jobs: BTreeMap<JobKey, FailureFact>,
+    /// Of each job and org.
+    orgs: BTreeMap<(JobKey, OrgId), FailureFact>,
+}
+
+async fn failures(store: &dyn Store, since: Timestamp) -> StoreResult<Failures> {
     let from = Some(earlier(since, MAX_NEWS_AGE));
     let filter = RunFilter { status: vec![RunStatus::Failed], from, ..RunFilter::default() };
-    let mut found: BTreeMap<JobKey, FailureFact> = BTreeMap::new();
+    let mut found = Failures::default();
     let mut page = PageRequest { limit: PAGE_LIMIT, after: None };
     for _ in 0..MAX_PAGES {
         let read = store.list_runs(&filter, &page).await?;
         for run in &read.items {
             let Some((key, failure)) = run.job_key.as_ref().zip(failure(run, true)) else { continue };
-            let is_newer = found.get(key).is_none_or(|known| known.at < failure.at);
-            if failure.at >= since && is_newer {
-                found.insert(key.clone(), failure);
+            if failure.at < since {
+                continue;
             }
+            if let Some(org) = &run.org {
+                keep_newer(found.orgs.entry((key.clone(), org.clone())), failure.clone());
+            }
+            keep_newer(found.jobs.entry(key.clone()), failure);
         }
         page.after = read.next;
         if page.after.is_none() {
@@ -166,7 +183,14 @@ async fn failures(store: &dyn Store, since: Timestamp) -> StoreResult<BTreeMap<J
     Ok(found)
 }
 
-fn failure(run: &Run, is_news: bool) -> Option<FailureFact> {
+fn keep_newer<K: Ord>(entry: Entry<'_, K, FailureFact>, failure: FailureFact) {
+    let known = entry.or_insert_with(|| failure.clone());
+    if known.at < failure.at {
+        *known = failure;
+    }
+}
+
+pub(super) fn failure(run: &Run, is_news: bool) -> Option<FailureFact> {
     let failure = run.failure.as_ref()?;
     let reason = format!("{}: {}", failure.code.as_str(), failure.message.trim());
     Some(FailureFact { run: run.id, at: run.finished_at?, reason, is_news })
@@ -192,7 +216,7 @@ async fn last_successes(
 ) -> StoreResult<BTreeMap<JobKey, Timestamp>> {
     let (mut found, mut wanted) = (BTreeMap::new(), Vec::new());
     for (key, row) in rows {
-        if !rules.iter().any(|rule| rule.covers(Kind::NoSuccess, key, &row.job.definition.labels)) {
+        if !rules.iter().any(|rule| rule.covers(Kind::NoSuccess, key, &row.job.definition.labels, None)) {
             continue;
         }
         let last = row.last_run.as_ref().filter(|run| run.status == RunStatus::Succeeded);

@@ -3,7 +3,7 @@
 use everbell::Timestamp;
 use everbell_core::alert::{Change, Kind, Notice, Problem};
 use everbell_core::store::JobRow;
-use everbell_core::{JobKey, Json, Run, storable_text};
+use everbell_core::{JobKey, Json, OrgId, Run, storable_text};
 use everbell_wire::percent;
 use percent_encoding::AsciiSet;
 use serde_json::{Value, json};
@@ -90,6 +90,7 @@ pub(super) fn document(problem: &Problem, reason: &str) -> Value {
         "id": problem.id.to_string(),
         "kind": problem.kind.as_str(),
         "jobKey": problem.job().map(JobKey::as_str),
+        "orgId": problem.subject.org().map(OrgId::as_str),
         "instance": problem.subject.instance().map(|(id, host)| json!({ "id": id.to_string(), "host": host })),
         "since": problem.since.to_string(),
         "openedAt": problem.opened_at.to_string(),

@@ -20,6 +20,7 @@ mod email;
 mod evaluator;
 mod facts;
 mod message;
+mod orgs;
 mod program;
 mod summary;
 mod timing;

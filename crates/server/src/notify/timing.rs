@@ -233,7 +233,7 @@ impl UsualTimes {
         let key = row.key();
         let compares = |rule: &Rule| {
             let is_usual = |limit: &TimeLimit| matches!(limit, TimeLimit::TimesUsual(_));
-            rule.covers(Kind::TooLong, key, &row.job.definition.labels) && rule.takes_at_most.iter().any(is_usual)
+            rule.covers(Kind::TooLong, key, &row.job.definition.labels, None) && rule.takes_at_most.iter().any(is_usual)
         };
         if !rules.iter().any(compares) {
             return Ok(None);

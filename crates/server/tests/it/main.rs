@@ -24,6 +24,7 @@ mod named_commands;
 mod notify;
 mod notify_email;
 mod notify_kinds;
+mod notify_orgs;
 mod outages;
 mod ownership;
 mod readme;

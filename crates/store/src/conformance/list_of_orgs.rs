@@ -175,6 +175,7 @@ macro_rules! conformance_cases_of_orgs {
                 a_problem_reads_back_as_it_was_written,
                 of_two_decisions_from_the_same_state_one_is_written,
                 a_problem_is_not_opened_twice,
+                each_org_of_a_job_has_problems_of_its_own,
                 an_operator_changes_a_problem_and_voids_decisions_that_did_not_see_it,
                 problems_are_listed_newest_first,
                 a_message_is_taken_by_one_instance_at_a_time,

@@ -5,7 +5,7 @@ use everbell_core::alert::{
     ProblemChange, Subject,
 };
 use everbell_core::store::{DeliveryFilter, PageRequest, ProblemFilter, PruneBefore, StoreError};
-use everbell_core::{InstanceId, JobKey, Run, RunId};
+use everbell_core::{InstanceId, JobKey, OrgId, Run, RunId};
 use uuid::Uuid;
 
 use super::Fresh;
@@ -107,6 +107,32 @@ pub async fn a_problem_is_not_opened_twice(fresh: Fresh) {
     let other = Problem { kind: Kind::JobError, ..problem(3, "a") };
     written(&world, vec![closed(&problem(1, "a"), "01:10"), problem(2, "a"), other], vec![]).await;
     assert_eq!(world.store.read_alerts(at("02:00")).await.unwrap().problems.len(), 2);
+}
+
+pub async fn each_org_of_a_job_has_problems_of_its_own(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let of_org = |number, job: &str, org: &str| Problem {
+        subject: Subject::JobOfOrg(JobKey::new(job).unwrap(), OrgId::new(org).unwrap()),
+        ..problem(number, job)
+    };
+    let all = vec![problem(1, "a"), of_org(2, "a", "acme"), of_org(3, "a", "bolt"), of_org(4, "b", "acme")];
+    written(&world, all.clone(), vec![]).await;
+    assert_eq!(world.store.read_alerts(at("02:00")).await.unwrap().problems, all);
+    let twin = write(vec![of_org(5, "a", "acme")], vec![]);
+    let refused = world.store.write_alerts(1, &twin).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { .. })), "{refused:?}");
+    let listed = async |job: Option<&str>, org: Option<&str>| {
+        let (job, org) = (job.map(|job| JobKey::new(job).unwrap()), org.map(|org| OrgId::new(org).unwrap()));
+        let filter = ProblemFilter { job, org, ..ProblemFilter::default() };
+        let page = world.store.list_problems(&filter, &PageRequest::default()).await.unwrap();
+        page.items.iter().map(|problem| problem.id.as_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(Some("a"), None).await, [3, 2, 1]);
+    assert_eq!(listed(None, Some("acme")).await, [4, 2]);
+    assert_eq!(listed(Some("a"), Some("acme")).await, [2]);
+    // The end of one leaves the others open.
+    written(&world, vec![closed(&of_org(2, "a", "acme"), "01:10"), of_org(5, "a", "acme")], vec![]).await;
+    assert_eq!(world.store.read_alerts(at("02:00")).await.unwrap().problems.len(), 4);
 }
 
 pub async fn an_operator_changes_a_problem_and_voids_decisions_that_did_not_see_it(fresh: Fresh) {

@@ -90,6 +90,7 @@ impl AlertStore for MemoryStore {
                 filter.open.is_none_or(|open| open == problem.is_open())
                     && filter.kind.is_none_or(|kind| kind == problem.kind)
                     && filter.job.as_ref().is_none_or(|job| problem.job() == Some(job))
+                    && filter.org.as_ref().is_none_or(|org| problem.subject.org() == Some(org))
             };
             let rows = state.alerts.problems.values().filter(is_wanted).cloned().collect();
             Ok(pages::by_text(rows, page, Direction::Down, |problem| (String::new(), problem.id)))

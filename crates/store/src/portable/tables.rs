@@ -196,7 +196,7 @@ pub(crate) const TABLES: [Table; 29] = [
     Table {
         name: "problems",
         order_by: &["id"],
-        columns: "closed_at time, id uuid, job_key text, kind text, opened_at time, state text",
+        columns: "closed_at time, id uuid, job_key text, kind text, opened_at time, org_id text, state text",
         kept: Some(
             "closed_at is null or closed_at >= {at} or id in (select problem_id from {deliveries} where \
              problem_id is not null and (ended_at is null or ended_at >= {at}))",

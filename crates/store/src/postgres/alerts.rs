@@ -80,6 +80,7 @@ impl AlertStore for PostgresStore {
             .bind(filter.open)
             .bind(filter.kind.map(Kind::as_str))
             .bind(filter.job.as_ref().map(ToString::to_string))
+            .bind(filter.org.as_ref().map(ToString::to_string))
             .bind(page.after.as_ref().map(|cursor| cursor.id))
             .bind(i64::from(page.limit) + 1);
         let rows: Vec<ProblemColumns> = self.within("listing problems", query.fetch_all_on(&self.pool)).await?;
@@ -166,8 +167,8 @@ impl AlertStore for PostgresStore {
 }
 
 fn write_problem(problem: &Problem) -> Query<'static, Postgres, PgArguments> {
-    let ProblemColumns { id, kind, job_key, opened_at, closed_at, state } = ProblemColumns::new(problem);
-    let query = sqlx::query(include_str!("sql/write_problem.sql")).bind(id).bind(kind).bind(job_key);
+    let ProblemColumns { id, kind, job_key, org_id, opened_at, closed_at, state } = ProblemColumns::new(problem);
+    let query = sqlx::query(include_str!("sql/write_problem.sql")).bind(id).bind(kind).bind(job_key).bind(org_id);
     query.bind(opened_at).bind(closed_at).bind(state)
 }
 

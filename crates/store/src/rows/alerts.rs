@@ -4,7 +4,7 @@ use everbell_core::alert::{
     Change, Delivery, DeliveryEnd, DeliveryStatus, Kind, Mute, NewDelivery, Note, NotifiedRule, Problem, Subject,
 };
 use everbell_core::store::StoreResult;
-use everbell_core::{InstanceId, Invalid, JobKey, Json};
+use everbell_core::{InstanceId, Invalid, JobKey, Json, OrgId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,13 +18,16 @@ use crate::micros::Micros;
 pub(crate) struct ProblemColumns {
     pub(crate) id: Uuid,
     pub(crate) kind: String,
+    /// Of an instance its id.
     pub(crate) job_key: String,
+    /// Empty for all orgs.
+    pub(crate) org_id: String,
     pub(crate) opened_at: Micros,
     pub(crate) closed_at: Option<Micros>,
     pub(crate) state: String,
 }
 
-by_name!(ProblemColumns { id, kind, job_key, opened_at, closed_at, state });
+by_name!(ProblemColumns { id, kind, job_key, org_id, opened_at, closed_at, state });
 
 /// The content of the column `state`. Times are microseconds since 1970.
 #[derive(Serialize, Deserialize)]
@@ -99,7 +102,11 @@ impl ProblemColumns {
         ProblemColumns {
             id: problem.id,
             kind: problem.kind.as_str().to_owned(),
-            job_key: problem.subject.identity(),
+            job_key: match &problem.subject {
+                Subject::Job(key) | Subject::JobOfOrg(key, _) => key.to_string(),
+                Subject::Instance(id, _) => id.to_string(),
+            },
+            org_id: problem.subject.org().map(ToString::to_string).unwrap_or_default(),
             opened_at: problem.opened_at.into(),
             closed_at: problem.closed_at.map(Into::into),
             // Texts, numbers and lists of them always have a form in JSON.
@@ -116,7 +123,8 @@ impl ProblemColumns {
                 kind: word(Kind::ALL, Kind::as_str, &self.kind)?,
                 subject: match state.host {
                     Some(host) => Subject::Instance(self.job_key.parse::<InstanceId>()?, host),
-                    None => Subject::Job(JobKey::new(&self.job_key)?),
+                    None if self.org_id.is_empty() => Subject::Job(JobKey::new(&self.job_key)?),
+                    None => Subject::JobOfOrg(JobKey::new(&self.job_key)?, OrgId::new(&self.org_id)?),
                 },
                 opened_at: self.opened_at.into(),
                 closed_at: self.closed_at.map(Into::into),

@@ -69,6 +69,7 @@ impl AlertStore for SqliteStore {
             .bind(filter.open)
             .bind(filter.kind.map(Kind::as_str))
             .bind(filter.job.as_ref().map(ToString::to_string))
+            .bind(filter.org.as_ref().map(ToString::to_string))
             .bind(page.after.as_ref().map(|cursor| cursor.id))
             .bind(page.limit + 1);
         let rows: Vec<ProblemColumns> = self.read("listing problems", query).await?;
@@ -157,8 +158,8 @@ impl AlertStore for SqliteStore {
 }
 
 async fn write_problem(tx: &mut Tx<'_>, problem: &Problem) -> StoreResult<()> {
-    let ProblemColumns { id, kind, job_key, opened_at, closed_at, state } = ProblemColumns::new(problem);
-    let query = sqlx::query(include_str!("sql/write_problem.sql")).bind(id).bind(kind).bind(job_key);
+    let ProblemColumns { id, kind, job_key, org_id, opened_at, closed_at, state } = ProblemColumns::new(problem);
+    let query = sqlx::query(include_str!("sql/write_problem.sql")).bind(id).bind(kind).bind(job_key).bind(org_id);
     tx.run(query.bind(opened_at).bind(closed_at).bind(state)).await.map(drop)
 }
 

@@ -263,7 +263,7 @@ CREATE TABLE everbell_problems (
   opened_at integer not null,
   closed_at integer,
   -- in JSON: cause, rules that were told, acknowledgement, mute
-  state     text not null,
+  state     text not null, org_id text not null default '',
   check (closed_at >= opened_at)
 ) strict;
 CREATE TABLE everbell_requests (
@@ -458,7 +458,7 @@ CREATE TRIGGER everbell_outcomes_end after insert on everbell_outcomes begin
 end;
 CREATE INDEX everbell_problems_closed on everbell_problems (closed_at) where closed_at is not null;
 CREATE INDEX everbell_problems_job on everbell_problems (job_key, id);
-CREATE UNIQUE INDEX everbell_problems_open on everbell_problems (kind, job_key) where closed_at is null;
+CREATE UNIQUE INDEX everbell_problems_open on everbell_problems (kind, job_key, org_id) where closed_at is null;
 CREATE INDEX everbell_requests_created on everbell_requests (created_at);
 CREATE INDEX everbell_run_counters_job on everbell_run_counters (job_key, hour) where job_key <> '';
 CREATE INDEX everbell_run_groups_closed on everbell_run_groups (closed_at) where closed_at is not null;

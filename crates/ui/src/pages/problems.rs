@@ -89,7 +89,7 @@ impl Row {
             key: problem
                 .subject
                 .instance()
-                .map_or_else(|| shown.job_key.clone(), |(_, host)| format!("instance on {host}")),
+                .map_or_else(|| problem.subject.to_string(), |(_, host)| format!("instance on {host}")),
             href: problem
                 .job()
                 .map_or_else(|| "/cluster".to_owned(), |job| format!("/jobs/{}", url_part(job.as_str()))),

@@ -13,6 +13,7 @@ impl Example for JobProblem {
             id: PROBLEM.to_owned(),
             kind: JobProblemKind::Failed,
             job_key: "daily-report".to_owned(),
+            org_id: None,
             instance: None,
             open: true,
             since: at("2027-03-15T07:00:12Z"),

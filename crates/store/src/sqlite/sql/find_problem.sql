@@ -1,1 +1,1 @@
-select id, kind, job_key, opened_at, closed_at, state from everbell_problems where id = ?1
+select id, kind, job_key, org_id, opened_at, closed_at, state from everbell_problems where id = ?1
