@@ -127,12 +127,20 @@ fn heartbeat(pulse: &Pulse, every: Duration, now: Duration) -> Check {
     }
 }
 
-/// Whether a job is due that no instance plans, although a live one serves its target.
+/// Whether a job is due that no instance plans, although a live one serves its target. Without a live target there is nothing
+/// to say: that no instance fires jobs is no fault of this one.
 async fn overdue(bell: &Everbell, alive: Duration, patience: Duration) -> Option<Check> {
     const NAME: &str = "due";
-    match tokio::time::timeout(patience, oldest_overdue(bell, alive)).await {
-        Ok(Ok(None)) => Some(good(NAME, "every job that is due is planned")),
-        Ok(Ok(Some((key, late)))) => {
+    let overdue = async {
+        match live_targets(bell, alive).await? {
+            targets if targets.is_empty() => Ok(None),
+            targets => oldest_overdue(bell, targets).await.map(Some),
+        }
+    };
+    match tokio::time::timeout(patience, overdue).await {
+        Ok(Ok(None)) => None,
+        Ok(Ok(Some(None))) => Some(good(NAME, "no job whose target a live instance serves is overdue")),
+        Ok(Ok(Some(Some((key, late))))) => {
             let late = late.as_secs();
             Some(bad(
                 NAME,
@@ -147,18 +155,23 @@ async fn overdue(bell: &Everbell, alive: Duration, patience: Duration) -> Option
     }
 }
 
-/// The job that is overdue for longest, of targets that an instance serves whose heartbeat is younger than `alive`.
-async fn oldest_overdue(bell: &Everbell, alive: Duration) -> StoreResult<Option<(JobKey, Duration)>> {
-    let (store, now) = (bell.store(), bell.now());
-    let age = |at: Timestamp| Duration::try_from(now.duration_since(at)).unwrap_or_default();
-    let live = store.list_instances().await?.into_iter();
-    let live = live.filter(|instance| !instance.draining && age(instance.heartbeat_at) < alive);
-    let mut target: Vec<Target> = live.flat_map(|instance| instance.targets).collect();
-    target.sort_unstable();
-    target.dedup();
-    if target.is_empty() {
-        return Ok(None);
-    }
+/// How long ago something was.
+fn age(bell: &Everbell, at: Timestamp) -> Duration {
+    Duration::try_from(bell.now().duration_since(at)).unwrap_or_default()
+}
+
+/// The targets that instances serve whose heartbeat is younger than `alive`.
+async fn live_targets(bell: &Everbell, alive: Duration) -> StoreResult<Vec<Target>> {
+    let live = bell.store().list_instances().await?.into_iter();
+    let live = live.filter(|instance| !instance.draining && age(bell, instance.heartbeat_at) < alive);
+    let mut targets: Vec<Target> = live.flat_map(|instance| instance.targets).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    Ok(targets)
+}
+
+/// The job of these targets that is overdue for longest.
+async fn oldest_overdue(bell: &Everbell, target: Vec<Target>) -> StoreResult<Option<(JobKey, Duration)>> {
     let filter = JobFilter {
         status: vec![JobStatus::Active],
         target,
@@ -166,9 +179,9 @@ async fn oldest_overdue(bell: &Everbell, alive: Duration) -> StoreResult<Option<
         sort: JobSort::NextRunAt,
         ..JobFilter::default()
     };
-    let first = store.list_jobs(&filter, &PageRequest { limit: 1, after: None }).await?.items.into_iter().next();
+    let first = bell.store().list_jobs(&filter, &PageRequest { limit: 1, after: None }).await?.items.into_iter().next();
     let overdue = first.and_then(|row| Some((row.job.definition.key.clone(), row.timer?.next_run_at?)));
-    Ok(overdue.map(|(key, at)| (key, age(at))).filter(|(_, late)| *late > MAX_OVERDUE))
+    Ok(overdue.map(|(key, at)| (key, age(bell, at))).filter(|(_, late)| *late > MAX_OVERDUE))
 }
 
 /// Reported for people: time comes from the database, so a host whose clock is wrong works as well as any other, and a step
@@ -193,7 +206,7 @@ fn clock(skew: SignedDuration, news: &ClockNews, now: Duration) -> Check {
 }
 
 fn draining(draining: bool) -> Check {
-    if draining { bad("draining", "accepts no more work") } else { good("draining", "accepts work") }
+    if draining { bad("draining", "accepts no more work") } else { good("draining", "not draining") }
 }
 
 #[cfg(test)]
@@ -341,9 +354,7 @@ mod tests {
         }
         let clock = Arc::new(ManualClock::new(at("2027-01-01T02:00:00Z")));
         let bell = Everbell::builder().store(Arc::clone(store)).clock(clock as _).build().await.unwrap();
-        assert!(
-            overdue(&bell, Duration::from_secs(20), DATABASE_TIMEOUT).await.unwrap().ok,
-            "no live instance serves it, which the overview says"
-        );
+        let check = overdue(&bell, Duration::from_secs(20), DATABASE_TIMEOUT).await;
+        assert_eq!(check, None, "no live instance serves it, which the doctor and the overview say");
     }
 }

@@ -91,6 +91,31 @@ fn a_job_whose_target_is_gone_is_an_error() {
 }
 
 #[test]
+fn a_server_that_only_answers_claims_nothing_about_jobs_that_no_instance_fires() {
+    let mut server = Server::start();
+    server.job("every-second", &json!({ "cronExpression": "* * * * * *" }));
+    assert!(Command::new("kill").args(["-TERM", &server.pid().to_string()]).status().unwrap().success());
+    assert_eq!(server.ended(), Some(0));
+    let token = server.token.clone();
+    let mut server = Server::in_folder(server.take_folder(), &["--role", "api"], &[]);
+    server.token = token;
+    let (ok, found) = found(&server.registered());
+    let of = |wanted: &str| -> Vec<&str> {
+        found.iter().filter(|(_, level, _)| level == wanted).map(|(check, ..)| check.as_str()).collect()
+    };
+    assert_eq!((ok, of("error"), of("warning")), (false, vec!["instances", "targets"], vec![]), "{found:?}");
+    let details = |wanted: &str| -> Vec<&str> {
+        found.iter().filter(|(check, ..)| check == wanted).map(|(.., detail)| detail.as_str()).collect()
+    };
+    assert_eq!(details("instances"), ["no live instance fires jobs"]);
+    assert_eq!(details("targets"), ["1 job targets `print`, which no live instance serves: every-second"]);
+    // The database, its schema, the clock, the zone data and whether it drains.
+    let readiness = details("readiness");
+    assert_eq!(readiness.len(), 5, "{readiness:?}");
+    assert!(!readiness.iter().any(|line| line.contains("due") || line.contains("accepts work")), "{readiness:?}");
+}
+
+#[test]
 fn without_a_server_or_a_token_there_is_one_thing_to_do() {
     let server = Server::start();
     let folder = Folder::new();
