@@ -25,6 +25,7 @@ mod notify;
 mod notify_email;
 mod notify_kinds;
 mod notify_orgs;
+mod notify_recipes;
 mod outages;
 mod ownership;
 mod readme;

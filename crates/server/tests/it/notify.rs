@@ -24,8 +24,11 @@ pub(crate) struct Receiver {
 #[derive(Clone, Debug)]
 pub(crate) struct Got {
     status: u16,
+    pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
+    /// The body as it came.
+    pub(crate) text: String,
 }
 
 impl Receiver {
@@ -68,6 +71,9 @@ impl Receiver {
 fn receive(mut stream: TcpStream, got: &Mutex<Vec<Got>>, answers: &Mutex<VecDeque<u16>>) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut headers = BTreeMap::new();
+    let mut request = String::new();
+    let _ = reader.read_line(&mut request);
+    let path = request.split_whitespace().nth(1).unwrap_or_default().to_owned();
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or(0) == 0 || line == "\r\n" {
@@ -83,10 +89,11 @@ fn receive(mut stream: TcpStream, got: &Mutex<Vec<Got>>, answers: &Mutex<VecDequ
         return;
     }
     let status = answers.lock().unwrap().pop_front().unwrap_or(200);
-    let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+    let text = String::from_utf8_lossy(&body).into_owned();
+    let body = serde_json::from_str(&text).unwrap_or(Value::Null);
     // A careless receiver sends back the token of a run.
     let echo = headers.get("everbell-run-token").cloned().unwrap_or_default();
-    got.lock().unwrap().push(Got { status, headers, body });
+    got.lock().unwrap().push(Got { status, path, headers, body, text });
     let length = echo.len();
     let answer = format!("HTTP/1.1 {status} Well\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{echo}");
     let _ = stream.write_all(answer.as_bytes());
