@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::browser::Browser;
 use super::visitor::{Visitor, assert_has};
-use crate::server::{Server, eventually};
+use crate::server::{Server, eventually, time};
 
 /// A server on which something has happened: runs that ended well and badly, a paused job, two versions.
 fn lively() -> Server {
@@ -142,6 +142,31 @@ fn the_overview_does_not_contradict_itself() {
     server.post("/jobs/key:slow/run-now", &json!({})).expect(202);
     server.until("/runs?status=running", |runs| !runs["items"].as_array().unwrap().is_empty());
     assert_has(&ana.page("/"), &["Cancel the run of slow"]);
+}
+
+#[test]
+fn every_number_of_the_overview_is_of_the_same_day() {
+    let server = Server::start();
+    let every = json!({"cronExpression": "*/5 * * * *", "startAt": "2020-01-01T00:00:00Z", "target": "fail"});
+    server.job("gone", &every);
+    // Failures around the moment 24 hours ago, which lies within an hour of the chart.
+    let now = time(&server.get("/status").expect(200)["now"]);
+    let ago = |minutes: i64| (now - jiff::SignedDuration::from_mins(minutes)).to_string();
+    let begun = server.post("/jobs/key:gone/backfills", &json!({"from": ago(25 * 60), "to": ago(22 * 60)})).expect(202);
+    let backfill = format!("/jobs/key:gone/backfills/{}", begun["id"].as_str().unwrap());
+    server.until(&backfill, |backfill| backfill["status"] == "done");
+    server.delete("/jobs/key:gone").expect(200);
+    let page = Visitor::admin(&server).page("/");
+    let number = |end: &str| -> usize {
+        let before = page.split_once(end).unwrap_or_else(|| panic!("no {end}: {page}")).0;
+        before.rsplit('>').next().unwrap().trim().parse().unwrap()
+    };
+    let failed = number(" failed</a>");
+    assert!((12..=25).contains(&failed), "{failed}");
+    assert_eq!(number(" other failures in 24 hours"), failed);
+    let link = page.split_once(" failed</a>").unwrap().0.rsplit_once("from=").unwrap().1.split_once('"').unwrap().0;
+    let listed = server.get(&format!("/runs?status=failed&limit=200&from={link}")).expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), failed);
 }
 
 #[test]

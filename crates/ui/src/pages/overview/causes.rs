@@ -7,7 +7,7 @@ use everbell_core::alert::{self, Kind};
 use jiff::Timestamp;
 
 use super::attention::{FailureGroup, cause_key};
-use crate::chart::counted;
+use crate::chart::{counted, grouped};
 
 /// The jobs that keep failing for one reason.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,6 +79,12 @@ pub(super) fn others(failures: Vec<FailureGroup>, causes: &[Cause]) -> Vec<Failu
     let is_open =
         |group: &FailureGroup| causes.iter().any(|cause| group.jobs.iter().any(|job| cause.jobs.contains(job)));
     failures.into_iter().filter(|group| !is_open(group)).collect()
+}
+
+/// `22 other failures`, or `500+ other failures` of a list that was cut.
+pub(super) fn other_failures(others: &[FailureGroup], is_cut: bool) -> String {
+    let count: u64 = others.iter().map(|group| group.count as u64).sum();
+    if is_cut { format!("{}+ other failures", grouped(count)) } else { counted(count, "other failure") }
 }
 
 /// The first line of the overview.

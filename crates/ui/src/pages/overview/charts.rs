@@ -18,6 +18,11 @@ pub(super) fn hours(now: Timestamp) -> Vec<Timestamp> {
     (1 - HOURS..=1).filter_map(|hour| Timestamp::from_second(begun + hour * 3_600).ok()).collect()
 }
 
+/// Where the day of the overview begins: every number and every list of it counts from here.
+pub(super) fn since(now: Timestamp) -> Timestamp {
+    hours(now).first().copied().unwrap_or(now)
+}
+
 /// How many runs ended well, ended badly, and were there at all.
 pub(super) fn totals(buckets: &[Bucket]) -> (u64, u64, u64) {
     let of = |status| buckets.iter().map(|bucket| bucket.count(status)).sum::<u64>();
@@ -72,5 +77,13 @@ pub(super) fn day(buckets: &[Bucket], clock: &Clock) -> Day {
         runs_table: Markup::from_html(bars_table(&bars_input)),
         lags: Markup::from_html(lag(&lag_input)),
         lags_table: Markup::from_html(lag_table(&lag_input)),
+    }
+}
+
+#[test]
+fn the_day_begins_with_its_first_hour() {
+    for (now, first) in [("10:59:59.9", "2027-01-01T11:00:00Z"), ("11:00:00", "2027-01-01T12:00:00Z")] {
+        let now: Timestamp = format!("2027-01-02T{now}Z").parse().unwrap();
+        assert_eq!((since(now).to_string(), hours(now).len()), (first.to_owned(), 25));
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use askama::Template;
 use everbell::{JobRow, JobStatus, RunRecord, Scope};
 use everbell_core::freeze::Freeze;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use self::attention::group_failures;
 use self::backfills::BackfillCard;
@@ -42,7 +42,6 @@ use everbell_wire::form::{Field, TEXT, optional};
 pub(crate) const QUERY: &[Field] =
     &[optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."), GROUP];
 
-const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// More lines are folded.
 const MAX_SHOWN_PROBLEMS: usize = 10;
 /// More jobs of a line are counted.
@@ -177,7 +176,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let failures = group_failures(history.map_or(&[][..], |history| &history.failed));
     let causes = causes::causes(&read.failing, &failures, history.is_some());
     let others = causes::others(failures, &causes);
-    let from = day_ago(request.now);
+    let from = day_start(request.now);
     let mut problems = problems(&read, &causes, frame.stuck.as_ref(), &clock);
     // The runs of an hour are not counted by label.
     let runs = history.filter(|_| label.is_none()).map(|history| charts::totals(&history.buckets));
@@ -205,7 +204,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         health,
         failed: runs.filter(|runs| runs.1 > 0).map(|runs| (runs.1, format!("/runs?status=failed&from={from}"))),
         day: history.filter(|_| whole).map(|history| charts::day(&history.buckets, &clock)),
-        other_failures: counted(others.iter().map(|group| group.count as u64).sum(), "other failure"),
+        other_failures: causes::other_failures(&others, history.is_some_and(|own| own.more_failed)),
         others: others.iter().map(|group| other_line(group, &clock, &from)).collect(),
         coming: read.next.iter().filter_map(|row| coming(row, &freezes, &clock)).collect(),
         running: history.map_or_else(Vec::new, |history| running(history, &clock)),
@@ -233,9 +232,9 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     UiResponse::page(&page)
 }
 
-/// A day ago, as a part of an address.
-fn day_ago(now: Timestamp) -> String {
-    url_part(&now.checked_sub(DAY).unwrap_or(now).strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+/// Where the day begins, as a part of an address.
+fn day_start(now: Timestamp) -> String {
+    url_part(&charts::since(now).strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 fn freeze_line(freeze: Freeze, clock: &Clock) -> FreezeLine {
@@ -250,7 +249,7 @@ fn problems(read: &OverviewData, causes: &[Cause], stuck: Option<&Stuck>, clock:
         .errored
         .iter()
         .map(|row| ProblemLine::of_job(("warn", "Cannot fire"), row, row.job.state.error.clone().unwrap_or_default()));
-    let from = day_ago(clock.now);
+    let from = day_start(clock.now);
     let failing = causes.iter().map(|cause| failing_line(cause, clock, &from));
     let unserved = read.unserved.iter().map(|(target, jobs)| {
         let verb = if *jobs == 1 { "does" } else { "do" };

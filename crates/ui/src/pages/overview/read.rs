@@ -7,7 +7,7 @@ use everbell_core::alert;
 use everbell_core::store::{Bucket, JobSort, PageRequest, ProblemFilter, RecentRuns, RunSummary};
 
 use super::attention::{Usual, count_overlaps};
-use super::{DAY, charts};
+use super::charts;
 use crate::request::UiRequest;
 use everbell_http::api::top::labeled;
 use everbell_http::problem::Problem;
@@ -129,7 +129,7 @@ impl History {
             return Ok(None);
         }
         let (runs, store) = (request.runs(), request.app.bell.store());
-        let since = request.now.checked_sub(DAY).unwrap_or(request.now);
+        let since = charts::since(request.now);
         let any = || RunFilter { label: label.cloned(), ..RunFilter::default() };
         let of_status = |status| RunFilter { status: vec![status], from: Some(since), ..any() };
         let now_running = RunFilter { status: vec![RunStatus::Running], ..any() };
