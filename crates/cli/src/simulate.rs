@@ -63,6 +63,10 @@ pub(crate) struct SimulateArgs {
     /// Maximum concurrent runs per instance (`engine.concurrency`).
     #[arg(long, value_name = "N", default_value_t = DEFAULT_CONCURRENCY, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     concurrency: u32,
+    /// Maximum concurrent runs of a target per instance (`concurrency` of its `[[target]]` block). Repeatable. Default: what the
+    /// server says, no limit with `--file`.
+    #[arg(long, value_name = "TARGET=N")]
+    target_concurrency: Vec<String>,
     /// Read and show times in this IANA time zone; default: that of the job, UTC if there are several.
     #[arg(long, value_name = "ZONE")]
     tz: Option<String>,
@@ -92,6 +96,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CliError> {
     let format = args.online.prepare(output);
     let durations = Durations::parse(&args.duration)?;
+    let mut limits = scenario::target_limits(&args.target_concurrency)?;
     let named = args.tz.as_deref().map(Zone::get).transpose()?;
     let subjects = if let Some(file) = &args.file {
         subject::from_file(file, program, now)?
@@ -100,11 +105,14 @@ pub(crate) fn run(
             Some(label) => subject::with_label(label, &args.online)?,
             None => args.jobs.clone(),
         };
+        for (target, limit) in subject::served_limits(&args.online)? {
+            limits.entry(target).or_insert(limit);
+        }
         subject::from_server(&keys, &durations, &args.online, now)?
     };
     durations.expect_known(&subjects)?;
     let zone = named.unwrap_or_else(|| common_zone(&subjects));
-    let window = Window::parse(args, &zone, now)?;
+    let window = Window::parse(args, &zone, now)?.with_limits(limits);
     let subjects: Vec<Subject> =
         subjects.into_iter().map(|subject| subject.prepared(&window, &durations)).collect::<Result<_, _>>()?;
     let jobs: Vec<_> = subjects.iter().map(|subject| subject.job.clone()).collect();

@@ -20,6 +20,8 @@ pub struct ConfiguredTarget {
     pub kind: &'static str,
     /// The host that it calls, or its program. Never a secret.
     pub address: Option<String>,
+    /// The most of its runs that one instance executes at once, if it has a limit.
+    pub concurrency: Option<u32>,
     /// Its `[[target]]` block without secrets. Only admins read it.
     pub block: Option<String>,
 }

@@ -46,6 +46,10 @@ pub struct Target {
     /// The host that an `http` target calls, or the program that a `command` target runs; null for others, and if only a
     /// reference to the URL is known. Never a secret.
     pub address: Option<String>,
+    /// The most of its runs that one instance executes at once; null if it has no limit, and if the instance that answers does
+    /// not define it.
+    #[serde(default)]
+    pub concurrency: Option<u32>,
     /// `config` for a block of the configuration of the instance that answers, `api` for a stored target; null for targets that
     /// only other instances or programs define.
     pub source: Option<Source>,

@@ -30,6 +30,8 @@ pub(super) struct Document {
     outages: Vec<Interval>,
     instances: u32,
     places: u32,
+    /// The limits of targets, of all instances together.
+    target_places: BTreeMap<String, u32>,
     peak_concurrent_runs: u32,
     peak_at: Option<Timestamp>,
     jobs: Vec<JobDocument>,
@@ -128,6 +130,7 @@ pub(super) fn document(done: &Simulated, verbose: bool, limit: usize) -> Documen
         outages: outages.collect(),
         instances: done.window.instances,
         places: scenario.places,
+        target_places: scenario.target_places.iter().map(|(target, places)| (target.to_string(), *places)).collect(),
         peak_concurrent_runs: done.simulation.peak,
         peak_at: done.simulation.peak_at,
         jobs: pairs(done).map(job).collect(),

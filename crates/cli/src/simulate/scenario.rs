@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell_core::simulate::{Outage, Scenario};
-use everbell_core::{Invalid, Zone};
+use everbell_core::{Invalid, Target, Zone};
 use everbell_wire::form::parse_span;
 use everbell_wire::time_input::TimeReader;
 use jiff::Timestamp;
@@ -31,8 +31,32 @@ impl Window {
         let to = TimeReader { now: from, zone }.read("--to", &args.to)?;
         let outages = args.outage.iter().map(|text| outage(text, from, zone)).collect::<Result<_, _>>()?;
         let places = args.instances.saturating_mul(args.concurrency);
-        Ok(Window { scenario: Scenario { from, to, outages, places }, instances: args.instances })
+        let scenario = Scenario { from, to, outages, places, target_places: BTreeMap::new() };
+        Ok(Window { scenario, instances: args.instances })
     }
+
+    /// With limits of targets, each of which holds for one instance.
+    pub(super) fn with_limits(mut self, limits: BTreeMap<Target, u32>) -> Window {
+        let of_all = limits.into_iter().map(|(target, limit)| (target, limit.saturating_mul(self.instances)));
+        self.scenario.target_places = of_all.collect();
+        self
+    }
+}
+
+/// Reads `TARGET=N`, several times.
+pub(super) fn target_limits(texts: &[String]) -> Result<BTreeMap<Target, u32>, CliError> {
+    let limit = |text: &String| {
+        let invalid = |reason: String| CliError::invalid(format!("--target-concurrency: {reason}"));
+        let (target, limit) =
+            text.rsplit_once('=').ok_or_else(|| invalid(format!("`{}` is not TARGET=N", printable(text))))?;
+        let target = Target::new(target.trim()).map_err(|error| invalid(error.to_string()))?;
+        let limit = limit.trim().parse().ok().filter(|limit| (1..=100_000).contains(limit));
+        Ok((
+            target,
+            limit.ok_or_else(|| invalid(format!("`{}` must end in a number from 1 to 100000", printable(text))))?,
+        ))
+    };
+    texts.iter().map(limit).collect()
 }
 
 /// Reads `02:00..04:30`, `2027-03-28T02:00Z..+3h` and the like. The start counts from `from`, the end from the start.
@@ -111,6 +135,7 @@ pub(super) fn in_flags(refused: &Invalid) -> CliError {
     let flag = match refused.field {
         "to" => "--to",
         "outage" => "--outage",
+        "targetPlaces" => "--target-concurrency",
         _ => "--concurrency",
     };
     CliError::invalid(format!("{flag}: {}", refused.reason))
@@ -144,6 +169,19 @@ mod tests {
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(words) && error.starts_with("--outage: "), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn limits_name_their_target() {
+        let read = |texts: &[&str]| target_limits(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+        let limits = read(&["mail=2", "a=b=3"]).unwrap();
+        assert_eq!(
+            limits.iter().map(|(target, limit)| (target.as_str(), *limit)).collect::<Vec<_>>(),
+            [("a=b", 3), ("mail", 2)]
+        );
+        for text in ["mail", "mail=0", "mail=many", "=1"] {
+            assert!(read(&[text]).unwrap_err().to_string().starts_with("--target-concurrency: "), "{text}");
         }
     }
 

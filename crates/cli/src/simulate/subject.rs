@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use everbell_client::{JobQuery, WithJson};
 use everbell_core::simulate::SimulatedJob;
-use everbell_core::{Definition, Draft, JobId, Scope, Zone};
+use everbell_core::{Definition, Draft, JobId, Scope, Target, Zone};
 use everbell_wire as wire;
 use everbell_wire::job_body::{declared, read_definition};
 use jiff::{SignedDuration, Timestamp};
@@ -83,6 +83,14 @@ pub(super) fn with_label(label: &str, online: &OnlineArgs) -> Result<Vec<String>
         )));
     }
     Ok(jobs.items.into_iter().map(|job| job.job_key).collect())
+}
+
+/// The limits of targets that the server knows, of one instance each.
+pub(super) fn served_limits(online: &OnlineArgs) -> Result<Vec<(Target, u32)>, CliError> {
+    let client = Connection::new(online)?;
+    let targets = client.send(client.targets().list()).with_action(|| "list the targets".to_owned())?.document.items;
+    let limit = |target: &wire::Target| Some((Target::new(&target.target).ok()?, target.concurrency?));
+    Ok(targets.iter().filter_map(limit).collect())
 }
 
 /// Reads jobs from the server, and the durations of their runs that no flag names.

@@ -1,12 +1,13 @@
 //! The virtual clock: a queue of events, and the state of jobs and runs between them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::job_state::JobState;
+use super::places::Places;
 use super::{LEASE, MAX_STEPS, Outage, REAPER_PATIENCE, Scenario, SimulatedJob, Simulation, SlotStatus};
 use crate::ids::{Invalid, RunId};
 use crate::plan::{self, PlanContext, REPLACER};
@@ -36,19 +37,13 @@ struct Event {
     run: Option<(RunId, u32)>,
 }
 
-/// Runs that may start, in the order in which production starts them.
-type Ready = BTreeSet<(Reverse<i32>, Timestamp, RunId, usize)>;
-
 pub(super) struct Engine<'a> {
     scenario: &'a Scenario,
     outages: Vec<Outage>,
     jobs: Vec<JobState<'a>>,
     by_key: BTreeMap<&'a str, usize>,
     events: BinaryHeap<Reverse<Event>>,
-    ready: Ready,
-    running: u32,
-    peak: u32,
-    peak_at: Option<Timestamp>,
+    places: Places,
 }
 
 impl<'a> Engine<'a> {
@@ -59,10 +54,7 @@ impl<'a> Engine<'a> {
             jobs: jobs.iter().map(|job| JobState::new(job, scenario)).collect(),
             by_key: jobs.iter().enumerate().map(|(n, job)| (job.definition.key.as_str(), n)).collect(),
             events: BinaryHeap::new(),
-            ready: Ready::new(),
-            running: 0,
-            peak: 0,
-            peak_at: None,
+            places: Places::new(jobs, scenario),
         };
         for outage in engine.outages.clone() {
             engine.push(outage.from.max(scenario.from), Kind::OutageBegins, 0, None);
@@ -100,7 +92,7 @@ impl<'a> Engine<'a> {
     pub(super) fn finish(self) -> Simulation {
         let to = self.scenario.to;
         let jobs = self.jobs.into_iter().map(|job| job.finish(to)).collect();
-        Simulation { jobs, peak: self.peak, peak_at: self.peak_at }
+        Simulation { jobs, peak: self.places.peak, peak_at: self.places.peak_at }
     }
 
     fn next_instant(&self) -> Option<Timestamp> {
@@ -151,13 +143,13 @@ impl<'a> Engine<'a> {
     fn lose_all(&mut self, now: Timestamp) {
         let back = self.down_until(now).unwrap_or(now);
         let noticed_at = after(now, LEASE).max(after(back, REAPER_PATIENCE));
-        self.running = 0;
+        self.places.clear();
         for number in 0..self.jobs.len() {
             let job = &mut self.jobs[number];
             job.running = 0;
             let mut lost = Vec::new();
             for (id, run) in job.active.iter_mut().filter(|(_, run)| run.status == RunStatus::Running && !run.lost) {
-                run.lost = true;
+                (run.lost, run.has_place) = (true, false);
                 lost.push((*id, run.attempt));
                 job.result.records[run.record].end_attempt(now);
             }
@@ -209,9 +201,6 @@ impl<'a> Engine<'a> {
     fn settle_lost(&mut self, number: usize, id: RunId, attempt: u32, now: Timestamp) {
         let Some(run) = self.jobs[number].active.get_mut(&id).filter(|run| run.attempt == attempt) else { return };
         run.lost = false;
-        // Its place went with its instance, so it gives none back.
-        self.running += 1;
-        self.jobs[number].running += 1;
         self.settle(number, id, Some(attempt), Outcome::Lost(None), now);
     }
 
@@ -225,12 +214,15 @@ impl<'a> Engine<'a> {
         let settling = Settling::new(id, run.status, run.attempt, Some(&job.definition.policies));
         let Some(decided) = settle(&settling.after(run.earlier.clone()), outcome, now) else { return };
         let canceled = if run.cancel_requested { cancel_retry(&decided, REPLACER, now) } else { None };
-        if run.status == RunStatus::Running {
-            self.running -= 1;
+        // The place of a lost run went with its instance.
+        if run.has_place {
+            self.places.leave(number);
             job.running -= 1;
+        }
+        if run.status == RunStatus::Running {
             job.result.records[run.record].end_attempt(now);
         } else {
-            self.ready.retain(|(_, _, ready, _)| *ready != id);
+            self.places.withdraw(number, id);
         }
         self.apply(number, canceled.unwrap_or(decided), now);
         self.offer_held(number);
@@ -241,7 +233,7 @@ impl<'a> Engine<'a> {
         match transition.to {
             Next::Retry { not_before, ended, .. } => {
                 let Some(run) = job.active.get_mut(&transition.run_id) else { return };
-                run.status = RunStatus::Pending;
+                (run.status, run.has_place) = (RunStatus::Pending, false);
                 run.available_at = not_before;
                 run.earlier.extend(ended);
                 job.result.records[run.record].status = SlotStatus::Waiting;
@@ -267,7 +259,7 @@ impl<'a> Engine<'a> {
                     job.result.paused_at = job.result.paused_at.or(Some(now));
                     job.timer = plan::disarm(&job.timer);
                     // A pause holds back what has not started.
-                    self.ready.retain(|(_, _, _, owner)| *owner != number);
+                    self.places.withdraw_all(number);
                 }
             }
         }
@@ -278,7 +270,7 @@ impl<'a> Engine<'a> {
         let job = &self.jobs[number];
         let Some(run) = job.active.get(&id) else { return };
         if run.status == RunStatus::Pending && !run.held && job.result.paused_at.is_none() {
-            self.ready.insert((Reverse(job.definition.policies.priority), run.available_at, id, number));
+            self.places.offer(number, job.definition.policies.priority, run.available_at, id);
         }
     }
 
@@ -288,17 +280,17 @@ impl<'a> Engine<'a> {
         let Some((id, run)) = job.active.iter().find(|(_, run)| run.held) else { return };
         let others = job.active.values().filter(|other| !other.held).count();
         if others < job.definition.policies.max_concurrent_runs as usize && job.result.paused_at.is_none() {
-            self.ready.insert((Reverse(job.definition.policies.priority), run.available_at, *id, number));
+            self.places.offer(number, job.definition.policies.priority, run.available_at, *id);
         }
     }
 
     /// Starts runs until every place is taken; none during an outage.
     fn start_ready(&mut self, now: Timestamp) {
-        while self.down_until(now).is_none() && self.running < self.scenario.places {
-            let Some((_, _, id, number)) = self.ready.pop_first() else { return };
+        while self.down_until(now).is_none() {
+            let Some((id, number)) = self.places.take_next() else { return };
             let job = &mut self.jobs[number];
             let Some(run) = job.active.get_mut(&id) else { continue };
-            run.status = RunStatus::Running;
+            (run.status, run.has_place) = (RunStatus::Running, true);
             run.held = false;
             run.attempt += 1;
             let (attempt, record) = (run.attempt, &mut job.result.records[run.record]);
@@ -306,10 +298,7 @@ impl<'a> Engine<'a> {
             job.result.longest_wait = job.result.longest_wait.max(record.wait());
             job.running += 1;
             job.result.peak = job.result.peak.max(job.running);
-            self.running += 1;
-            if self.running > self.peak {
-                (self.peak, self.peak_at) = (self.running, Some(now));
-            }
+            self.places.enter(number, now);
             let takes = job.duration.min(job.definition.policies.timeout);
             self.push(after(now, takes), Kind::AttemptEnds, number, Some((id, attempt)));
             self.offer_held(number);

@@ -10,8 +10,8 @@
 //! Each slot of `[from, to)` ends in exactly one [`SlotRecord`]. [`plan`](crate::plan::plan) decides about slots that are
 //! due, [`settle`](crate::settle::settle) about runs that end. The rest is a model of the engine:
 //!
-//! - A timer is planned at the instant at which it is due, and a run starts at once if a place is free. At the same
-//!   instant, attempts end first, then runs that wait start, then timers are planned.
+//! - A timer is planned at the instant at which it is due, and a run starts at once if a place is free, also one of its
+//!   target if that has a limit. At the same instant, attempts end first, then runs that wait start, then timers are planned.
 //! - Each attempt takes the time that the caller names, and succeeds; one that would take longer than the timeout is
 //!   stopped then, and may be retried.
 //! - During an outage no instance plans or runs anything. Runs that were at work when it began are lost. The first
@@ -22,13 +22,14 @@
 
 mod engine;
 mod job_state;
+mod places;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::ids::Invalid;
+use crate::ids::{Invalid, Target};
 use crate::job::Definition;
 use crate::plan::just_before;
 use crate::run::{GapReason, SkipReason};
@@ -71,6 +72,8 @@ pub struct Scenario {
     pub outages: Vec<Outage>,
     /// How many runs all instances together have places for.
     pub places: u32,
+    /// How many runs of a target they have places for, of those targets that have a limit.
+    pub target_places: BTreeMap<Target, u32>,
 }
 
 /// The result of a simulation.
@@ -231,6 +234,9 @@ impl Scenario {
         }
         if self.places == 0 {
             return Err(Invalid::new("places", "must be at least 1"));
+        }
+        if let Some((target, _)) = self.target_places.iter().find(|(_, places)| **places == 0) {
+            return Err(Invalid::new("targetPlaces", format!("`{target}` must have at least 1")));
         }
         if let Some(outage) = self.outages.iter().find(|outage| outage.to <= outage.from) {
             let Outage { from, to } = outage;

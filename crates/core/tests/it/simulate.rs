@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell_core::simulate::{JobSimulation, Outage, Scenario, SimulatedJob, Simulation, SlotStatus, simulate};
-use everbell_core::{CatchUp, JobId, JobKey, Overlap, fire_at};
+use everbell_core::{CatchUp, JobId, JobKey, Overlap, Target, fire_at};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
@@ -32,7 +32,18 @@ fn job(key: &str, schedule: &str, policies: &str, seconds: u64) -> SimulatedJob 
 
 fn day(to: &str, outages: &[(&str, &str)], places: u32) -> Scenario {
     let outages = outages.iter().map(|(from, to)| Outage { from: july(from), to: july(to) }).collect();
-    Scenario { from: july("00:00"), to: july(to), outages, places }
+    Scenario { from: july("00:00"), to: july(to), outages, places, target_places: BTreeMap::new() }
+}
+
+/// A job with another target.
+fn on(target: &str, job: SimulatedJob) -> SimulatedJob {
+    let mut job = job;
+    job.definition.target = Target::new(target).unwrap();
+    job
+}
+
+fn limits(given: &[(&str, u32)]) -> BTreeMap<Target, u32> {
+    given.iter().map(|(target, places)| (Target::new(target).unwrap(), *places)).collect()
 }
 
 fn only(simulated: Simulation) -> JobSimulation {
@@ -103,7 +114,7 @@ fn run_that_an_outage_interrupts_is_lost_and_blocks_until_that_is_noticed() {
 #[test]
 fn local_time_that_does_not_exist_is_shifted_or_left_out() {
     let (from, to) = (at("2027-03-13T00:00:00Z"), at("2027-03-16T00:00:00Z"));
-    let scenario = Scenario { from, to, outages: Vec::new(), places: 1 };
+    let scenario = Scenario { from, to, ..day("00:00", &[], 1) };
     let found = |rule: &str| {
         let nightly = job("nightly", "30 2 * * * in America/New_York", rule, 60);
         only(simulate(&[nightly], &scenario).unwrap())
@@ -168,6 +179,27 @@ fn jobs_share_the_places_of_the_instances() {
 }
 
 #[test]
+fn target_with_a_limit_holds_back_its_own_runs_only() {
+    let hourly = |key, target| on(target, job(key, "0 * * * *", "timeout=7200", 20 * MINUTE));
+    let jobs = [hourly("a", "disk"), hourly("b", "disk"), hourly("c", "mail")];
+    let limited = |given: &[(&str, u32)], outages: &[(&str, &str)]| {
+        let scenario = Scenario { target_places: limits(given), ..day("02:00", outages, 10) };
+        let found = simulate(&jobs, &scenario).unwrap();
+        let mut waits: Vec<u64> = found.jobs.iter().map(|job| job.longest_wait.as_secs() / MINUTE).collect();
+        // Which of two runs of the same slot is first, their ids decide.
+        waits[..2].sort_unstable();
+        (waits, found.peak)
+    };
+    assert_eq!(limited(&[], &[]), (vec![0, 0, 0], 3));
+    assert_eq!(limited(&[("disk", 1), ("unused", 1)], &[]), (vec![0, 20, 0], 2));
+    assert_eq!(limited(&[("disk", 2)], &[]), (vec![0, 0, 0], 3));
+    // A lost run has no place any more: the other one starts at 00:50, before the loss is noticed, and ends at 01:10.
+    assert_eq!(limited(&[("disk", 1)], &[("00:10", "00:50")]), (vec![10, 50, 0], 2));
+    let none = Scenario { target_places: limits(&[("disk", 0)]), ..day("02:00", &[], 10) };
+    assert_eq!(simulate(&jobs, &none).unwrap_err().field, "targetPlaces");
+}
+
+#[test]
 fn dependency_is_met_by_a_simulated_success() {
     let after = job("after", "30 * * * *", "dependsOn=first", 60);
     let first = |policies: &str, seconds| job("first", "0 2 * * *", policies, seconds);
@@ -186,6 +218,14 @@ fn window_that_cannot_be_simulated_is_refused() {
     assert_eq!(refused(day("00:00", &[], 1)).field, "to");
     assert_eq!(refused(day("01:00", &[("00:30", "00:30")], 1)).field, "outage");
     assert_eq!(refused(day("01:00", &[], 0)).field, "places");
+}
+
+/// The most attempts of these jobs that overlap.
+fn most_at_once<'j>(jobs: impl Iterator<Item = &'j JobSimulation>, to: Timestamp) -> u32 {
+    let runs = jobs.flat_map(|job| &job.records).filter_map(|record| record.run.as_ref());
+    let attempts: Vec<_> = runs.flat_map(|run| &run.attempts).map(|(from, end)| (*from, end.unwrap_or(to))).collect();
+    let active = |at: Timestamp| attempts.iter().filter(|(from, end)| *from <= at && at < *end).count();
+    attempts.iter().map(|(from, _)| active(*from) as u32).max().unwrap_or(0)
 }
 
 const SCHEDULES: [&str; 8] = [
@@ -235,13 +275,18 @@ proptest! {
         given in prop::collection::vec((prop::sample::select(&SCHEDULES[..]), policies(), 0..2_000_u64), 1..4),
         outages in outages(),
         places in 1..5_u32,
+        limit in prop::option::of(1..3_u32),
     ) {
-        let jobs: Vec<SimulatedJob> = given.iter().zip(["a", "b", "c"])
-            .map(|((schedule, policies, seconds), key)| job(key, schedule, policies, *seconds)).collect();
-        let scenario = Scenario { from: july("00:00"), to: july("06:00"), outages, places };
+        let jobs: Vec<SimulatedJob> = given.iter().zip([("a", "disk"), ("b", "mail"), ("c", "disk")])
+            .map(|((schedule, policies, seconds), (key, target))| on(target, job(key, schedule, policies, *seconds)))
+            .collect();
+        let target_places = limit.map(|limit| (Target::new("disk").unwrap(), limit)).into_iter().collect();
+        let scenario = Scenario { outages, target_places, ..day("06:00", &[], places) };
         let found = simulate(&jobs, &scenario).unwrap();
         prop_assert_eq!(&found, &simulate(&jobs, &scenario).unwrap(), "the same question has one answer");
         prop_assert!(found.peak <= places);
+        let on_disk = jobs.iter().zip(&found.jobs).filter(|(job, _)| job.definition.target.as_str() == "disk");
+        prop_assert!(limit.is_none_or(|limit| most_at_once(on_disk.map(|(_, result)| result), scenario.to) <= limit));
         let down = scenario.merged_outages();
         for (job, result) in jobs.iter().zip(&found.jobs) {
             let spec = job.definition.spec.as_ref().unwrap();

@@ -69,6 +69,7 @@ impl Known {
             target: target.to_string(),
             r#type: defined.map(|defined| wire::TargetType::from_word(defined.kind)),
             address: defined.and_then(|defined| defined.address.clone()),
+            concurrency: defined.and_then(|defined| defined.concurrency),
             instances: instances.iter().map(ToString::to_string).collect(),
             jobs,
             waiting_jobs: waiting.iter().map(ToString::to_string).collect(),

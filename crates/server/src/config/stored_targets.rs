@@ -95,6 +95,7 @@ pub(crate) fn described(label: &str, definition: &Value) -> everbell_http::Confi
         label: label.to_owned(),
         kind: if kind == "command" { "command" } else { "http" },
         address: url.or(program),
+        concurrency: definition.get("concurrency").and_then(Value::as_u64).and_then(|limit| u32::try_from(limit).ok()),
         block: Some(everbell_wire::target_toml::block(&with_label(label, definition), Naming::Camel)),
     }
 }

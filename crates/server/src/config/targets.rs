@@ -84,6 +84,7 @@ pub(crate) fn described(settings: &TargetSettings, block: Option<(&Value, Naming
         label: settings.label.clone(),
         kind: settings.type_name(),
         address,
+        concurrency: settings.options.concurrency,
         block: block.map(|(block, naming)| everbell_wire::target_toml::block(block, naming)),
     }
 }

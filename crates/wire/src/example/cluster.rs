@@ -15,6 +15,7 @@ impl Example for Target {
             target: "send-report".to_owned(),
             r#type: Some(TargetType::Http),
             address: Some("https://reports.example.com".to_owned()),
+            concurrency: Some(4),
             source: Some(Source::Api),
             revision: Some(1),
             problem: None,

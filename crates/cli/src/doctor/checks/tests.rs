@@ -127,6 +127,7 @@ fn unserved_target_is_an_error() {
         waiting_jobs: named.iter().map(ToString::to_string).collect(),
         r#type: None,
         address: None,
+        concurrency: None,
         last_day: None,
         source: None,
         revision: None,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{data, json as printed, refused};
 use crate::binary::{command, ran, stdout};
-use crate::server::{Folder, Server};
+use crate::server::{Folder, Server, TARGETS};
 
 const JOBS: &str = r#"
 [[job]]
@@ -80,6 +80,7 @@ fn flags_that_cannot_be_used_are_refused() {
     for (flags, words) in [
         (["--outage", "02:30"], "error: --outage: `02:30` has no `..` between its start and its end\n"),
         (["--duration", "huorly=3m"], "no job `huorly` is simulated\n  hint: did you mean `hourly`?\n"),
+        (["--target-concurrency", "print"], "error: --target-concurrency: `print` is not TARGET=N\n"),
         (["--to", "-1d"], "error: --to: must be after `from`"),
         (["--to", "+30y"], "slots, and at most 500000 are simulated"),
     ] {
@@ -89,6 +90,32 @@ fn flags_that_cannot_be_used_are_refused() {
     }
     fs::write(folder.path().join("jobs.toml"), "[server]\n").unwrap();
     assert!(in_folder(&folder, &[]).stderr.contains("jobs.toml has no `[[job]]` block"));
+}
+
+#[test]
+fn targets_have_the_limits_of_the_server_or_of_flags() {
+    let config = format!("{TARGETS}concurrency = 2\n");
+    let server = Server::with(&config).registered();
+    for key in ["one", "two", "three"] {
+        server.job(key, &json!({"target": "fail", "cronExpression": "@hourly"}));
+    }
+    let simulated = |more: &[&str]| {
+        let flags = ["simulate", "one", "two", "three", "--to", "+2h", "--duration", "10m"];
+        let document = printed(&server, &[&flags, more].concat());
+        (document["targetPlaces"].clone(), document["peakConcurrentRuns"].clone())
+    };
+    assert_eq!(simulated(&[]), (json!({"fail": 2}), json!(2)));
+    assert_eq!(simulated(&["--instances", "2"]), (json!({"fail": 4}), json!(3)));
+    assert_eq!(simulated(&["--target-concurrency", "fail=1"]), (json!({"fail": 1}), json!(1)));
+    // A file says nothing about targets.
+    let folder = Folder::new();
+    fs::write(folder.path().join("jobs.toml"), JOBS.replace("<slow>&co", "slow")).unwrap();
+    let peak = |more: &[&str]| {
+        let flags = ["--from", "2026-07-01", "--to", "+2h", "--duration", "5m", "--json"];
+        serde_json::from_str::<Value>(&in_folder(&folder, &[&flags, more].concat()).stdout).unwrap()["peakConcurrentRuns"]
+            .clone()
+    };
+    assert_eq!((peak(&[]), peak(&["--target-concurrency", "print=1"])), (json!(2), json!(1)));
 }
 
 #[test]
