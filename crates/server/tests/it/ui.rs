@@ -32,6 +32,7 @@ mod org_jobs;
 mod org_journeys;
 mod orgs;
 mod palette;
+mod past_week;
 mod people;
 mod pictures;
 mod preserved_state;

@@ -76,5 +76,5 @@ pub(super) fn is_preview(request: &UiRequest, draft: &mut Draft) -> bool {
         draft.set("cronExpression", expression);
         return true;
     }
-    request.sent("do") == Some("preview")
+    matches!(request.sent("do"), Some("preview" | "simulate"))
 }

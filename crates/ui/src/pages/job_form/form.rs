@@ -5,6 +5,7 @@ use axum::http::StatusCode;
 
 use super::draft::Draft;
 use super::form;
+use super::past_week;
 use super::preview::{Preview, PreviewPage};
 use super::request_body::RequestBody;
 use super::simple::{DAYS, FREQUENCIES};
@@ -85,7 +86,10 @@ impl FormPage {
     ) -> Result<UiResponse, Problem> {
         let upcoming = UpcomingJobs::load(request).await?;
         let form = RequestBody::new(&draft);
-        let preview = Preview::load(request, &form, subject, &upcoming).await?;
+        let mut preview = Preview::load(request, &form, subject, &upcoming).await?;
+        if let Some(subject) = subject.filter(|_| request.sent("do") == Some("simulate")) {
+            preview.past_week = Some(past_week::load(request, &form, subject).await?);
+        }
         let gone = [problem::Kind::RevisionMismatch, problem::Kind::JobRetired];
         let stale = problem.is_some_and(|problem| gone.contains(&problem.kind));
         let title = subject.map_or_else(|| "New job".to_owned(), |subject| format!("Edit {}", subject.key));

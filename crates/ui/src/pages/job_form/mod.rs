@@ -14,6 +14,7 @@ pub(crate) mod create;
 mod draft;
 pub(crate) mod edit;
 mod form;
+mod past_week;
 mod preview;
 mod request_body;
 mod simple;

@@ -17,6 +17,7 @@ use super::breakdown::{self, Marked, Part};
 use super::changes::{Change, Changes};
 use super::clock_changes::{self, ClockChange};
 use super::form;
+use super::past_week::Simulated;
 use super::request_body::RequestBody;
 use super::suggestions::UpcomingJobs;
 use crate::badge;
@@ -72,6 +73,8 @@ pub(crate) struct Preview {
     /// The names of fields, and what is wrong with them.
     pub(crate) faults: Vec<(String, String)>,
     pub(crate) edit: Option<EditPreview>,
+    /// The last seven days with this schedule, if that was asked for.
+    pub(crate) past_week: Option<Simulated>,
     /// Equivalent definitions, if the form has no errors.
     pub(crate) same: Option<Snippets>,
 }
@@ -277,7 +280,7 @@ fn timing(form: &JobForm, now: Timestamp) -> Option<Definition> {
 }
 
 /// Returns the schedule on the days that the calendars of the form allow. Unknown names are refused when the form is sent.
-async fn on_allowed_days(request: &UiRequest, draft: &Draft, spec: Spec) -> Result<Spec, Problem> {
+pub(super) async fn on_allowed_days(request: &UiRequest, draft: &Draft, spec: Spec) -> Result<Spec, Problem> {
     let (exclude, only) = draft.calendars.clone().unwrap_or_default();
     let rules = CalendarRules::from_names(&exclude, &only).unwrap_or_default();
     if rules.is_empty() || spec.expression().is_none() {
