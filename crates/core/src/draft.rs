@@ -1,5 +1,6 @@
 //! [`Draft`]: a job before it is checked, and the way from there to a definition, with every problem at once.
 
+mod days;
 mod following;
 mod timing;
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::after::After;
-use crate::calendar::CalendarRules;
+use crate::calendar::{CalendarNames, CalendarRules};
 use crate::cron::{Dst, Expression, ParseError};
 use crate::edit::Edit;
 use crate::spec::When;
@@ -41,8 +42,8 @@ pub struct Draft {
     pub policies: PolicyValues,
     /// The key of the job that must have succeeded, and how recently.
     pub depends_on: Option<(String, Duration)>,
-    /// The names of calendars to exclude, and of those that the job is limited to; those of `policies` if absent.
-    pub calendars: Option<(Vec<String>, Vec<String>)>,
+    /// The names of its calendars; those of `policies` if absent.
+    pub calendars: Option<CalendarNames>,
     /// The behavior when clocks change.
     pub dst: Dst,
     /// No slot before this.
@@ -299,17 +300,10 @@ impl Draft {
             let job_key = problems.note(key).or_else(|| JobKey::new("any").ok());
             values.depends_on = job_key.map(|job_key| Dependency { job_key, within: *within });
         }
-        if let Some((exclude, only)) = &self.calendars {
-            values.calendars = problems.all(CalendarRules::from_names(exclude, only)).unwrap_or_default();
+        if let Some(names) = &self.calendars {
+            values.calendars = problems.all(CalendarRules::from_names(names)).unwrap_or_default();
         }
-        if !values.calendars.is_empty() && self.timing.is_following() {
-            let reason = "a job that starts after another has no days: give the calendar to that job";
-            problems.0.push(Invalid::new("policies.calendar", reason));
-        }
-        if !values.calendars.is_empty() && matches!(self.timing, Timing::Once(_)) {
-            let reason = "a one-time job names its time, so no calendar can exclude it";
-            problems.0.push(Invalid::new("policies.calendar", reason));
-        }
+        problems.all(self.check_calendars(&values.calendars));
         let policies = problems.all(Policies::new(values));
         policies.filter(|_| problems.0.is_empty()).ok_or(problems.0)
     }

@@ -107,6 +107,6 @@ pub use policy::{
 };
 pub use release::{ALIVE_FOR, Release, ReleaseId, ReleaseStatus, Releases, SEEN_EVERY};
 pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
-pub use spec::{ExcludedSlots, Spec, SpecError, When};
+pub use spec::{ExcludedSlots, MovedSlot, Spec, SpecError, When};
 pub use trace_context::TraceContext;
 pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

@@ -1,6 +1,7 @@
 //! [`Spec`]: when a job fires. The one place that answers "which slots exist?".
 
 mod filtered;
+mod rolled;
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use crate::frozen_span::FrozenSpan;
 use crate::zone::{self, MAX_SECOND, MIN_SECOND, Zone};
 
 pub use filtered::ExcludedSlots;
+pub(crate) use rolled::MAX_ROLLED_TIMES;
+pub use rolled::MovedSlot;
 
 /// The schedule of a job: an expression in a zone, or one time; with optional bounds.
 ///
@@ -141,7 +144,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// With slots only on the days that these calendars allow.
+    /// With slots only on the days that these calendars allow, or with those of other days moved to them.
     #[must_use]
     pub fn with_calendars(self, rules: &CalendarRules) -> Spec {
         let calendars = (!rules.is_empty()).then(|| Arc::new(rules.clone()));
@@ -264,7 +267,7 @@ impl Spec {
         slot.filter(|slot| self.in_bounds(*slot))
     }
 
-    /// Whether `t` is a slot.
+    /// Whether `t` is a slot: a time at which slots fire, if slots move to other days.
     pub fn matches(&self, t: Timestamp) -> bool {
         self.prev_at_or_before(t) == Some(t)
     }
@@ -283,7 +286,9 @@ impl Spec {
 
     /// The slots after `t`, in order.
     pub fn slots_after(&self, t: Timestamp) -> impl Iterator<Item = Timestamp> {
-        std::iter::successors(self.next_after(t), |slot| self.next_after(*slot))
+        let rolled = self.rolled().map(|rolled| rolled.fires_after(t));
+        let first = if rolled.is_some() { None } else { self.next_after(t) };
+        std::iter::successors(first, |slot| self.next_after(*slot)).chain(rolled.into_iter().flatten())
     }
 
     /// How many slots lie in `(after, until]`, whatever calendars say.

@@ -125,7 +125,7 @@ mod typed;
 
 #[doc(hidden)]
 pub use everbell_core as core;
-pub use everbell_core::calendar::CalendarContent;
+pub use everbell_core::calendar::{CalendarContent, Roll};
 pub use jiff::{self, Timestamp, Zoned};
 
 pub use bell::Everbell;

@@ -1,10 +1,9 @@
 //! [`Schedule`]: a job as a program declares it. Only data: nothing is checked before it becomes a definition, and then
 //! every problem is reported at once.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::calendar::Calendar;
+use everbell_core::calendar::{CalendarNames, Roll};
 use everbell_core::change::Edit;
 use everbell_core::cron::{DstFold, DstGap};
 use everbell_core::{
@@ -267,21 +266,27 @@ impl Schedule {
     /// exist: see [`Everbell::calendars`](crate::Everbell::calendars).
     #[must_use]
     pub fn exclude(mut self, calendar: impl Into<String>) -> Schedule {
-        self.calendar_names().0.push(calendar.into());
+        self.calendar_names().exclude.push(calendar.into());
         self
     }
 
     /// Fires only on days of this calendar, or of another one that is named so.
     #[must_use]
     pub fn only(mut self, calendar: impl Into<String>) -> Schedule {
-        self.calendar_names().1.push(calendar.into());
+        self.calendar_names().only.push(calendar.into());
         self
     }
 
-    fn calendar_names(&mut self) -> &mut (Vec<String>, Vec<String>) {
-        let rules = &self.0.policies.calendars;
-        let names = |all: &[Arc<Calendar>]| all.iter().map(|calendar| calendar.name().to_string()).collect();
-        self.0.calendars.get_or_insert_with(|| (names(&rules.exclude), names(&rules.only)))
+    /// Sets how slots on days that its calendars exclude are treated: default [`Roll::Skip`]. Slots of the schedule move only
+    /// if it has at most 24 fixed times of day.
+    #[must_use]
+    pub fn roll(mut self, roll: Roll) -> Schedule {
+        self.calendar_names().roll = roll;
+        self
+    }
+
+    fn calendar_names(&mut self) -> &mut CalendarNames {
+        self.0.calendars.get_or_insert_with(|| CalendarNames::from(&self.0.policies.calendars))
     }
 
     /// Sets how local times are treated that do not exist when clocks go forward: default [`DstGap::Shift`].

@@ -41,7 +41,7 @@ words!(
         Gap = "gap",
         /// The slot is in the future.
         Ahead = "ahead",
-        /// The fire of the slot was moved.
+        /// The slot fires at another time.
         Moved = "moved",
         /// The job was paused, and the slot has no outcome yet.
         Paused = "paused",

@@ -40,12 +40,12 @@ impl Backfill {
         let (after, until) = self.unreached();
         match self.settings.order {
             BackfillOrder::Oldest => {
-                slots.extend(spec.slots_after(after).take_while(|slot| *slot <= until).take(limit));
+                slots.extend(spec.own_times_after(after).take_while(|slot| *slot <= until).take(limit));
             }
             BackfillOrder::Newest => {
                 slots.reverse();
-                let before = |slot: &Timestamp| spec.prev_at_or_before(crate::plan::just_before(*slot));
-                let back = std::iter::successors(spec.prev_at_or_before(until), before);
+                let before = |slot: &Timestamp| spec.last_own_time(crate::plan::just_before(*slot));
+                let back = std::iter::successors(spec.last_own_time(until), before);
                 slots.extend(back.take_while(|slot| *slot > after).take(limit));
             }
         }
@@ -77,7 +77,8 @@ impl Backfill {
         }
         let mut runs = Vec::new();
         for slot in self.next_slots(input.spec, MAX_CHUNK) {
-            let Some(exists) = input.known.get(&slot).filter(|_| slot <= input.timer.last_slot_at) else { break };
+            let is_planned = input.spec.fires_at(slot).unwrap_or(slot) <= input.timer.last_slot_at;
+            let Some(exists) = input.known.get(&slot).filter(|_| is_planned) else { break };
             if *exists {
                 self.counts.existing += 1;
             } else if runs.len() == room as usize {

@@ -257,7 +257,7 @@ impl Backfill {
     /// Counts the slots that it has not reached or has to create again. Arithmetic, however many they are.
     pub fn slots_left(&self, spec: &Spec) -> u64 {
         let (after, until) = self.unreached();
-        let ahead = if after < until { spec.count_between(after, until) } else { 0 };
+        let ahead = if after < until { spec.count_own_times(after, until) } else { 0 };
         ahead + self.again.len() as u64
     }
 

@@ -11,6 +11,8 @@
 //! the next version of each job that uses it. So a definition never changes, every instance may cache it, and the past is
 //! explained by the days that were in force.
 //!
+//! A slot of an excluded day may move to another day ([`Roll`]): `spec/rolled.rs` says when it fires.
+//!
 //! A local day begins at the first instant whose local time is at or after its midnight. So days follow each other without
 //! a gap also where clocks change at midnight.
 
@@ -18,6 +20,7 @@ mod days;
 mod entry;
 mod filter;
 mod ics;
+mod roll;
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +33,7 @@ pub use days::Weekdays;
 pub use entry::{DayEntry, DaySpan};
 pub(crate) use filter::Filter;
 pub use ics::read_ics;
+pub use roll::Roll;
 
 /// The most bytes of all entries: every version of a job that names the calendar has them.
 pub const MAX_BYTES: usize = 64 << 10;
@@ -177,18 +181,40 @@ impl fmt::Debug for Calendar {
     }
 }
 
-/// The calendars of a job: it fires on no day of `exclude`, and, if `only` is not empty, only on days of one of those.
+/// The calendars of a job by their names, as they were written down.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CalendarNames {
+    /// See [`CalendarRules::exclude`].
+    pub exclude: Vec<String>,
+    /// See [`CalendarRules::only`].
+    pub only: Vec<String>,
+    /// See [`CalendarRules::roll`].
+    pub roll: Roll,
+}
+
+impl From<&CalendarRules> for CalendarNames {
+    fn from(rules: &CalendarRules) -> CalendarNames {
+        let names = |all: &[Arc<Calendar>]| all.iter().map(|calendar| calendar.name().to_string()).collect();
+        CalendarNames { exclude: names(&rules.exclude), only: names(&rules.only), roll: rules.roll }
+    }
+}
+
+/// The calendars of a job: it fires on no day of `exclude`, and, if `only` is not empty, only on days of one of those. Slots of
+/// other days do not fire, or move: see [`Roll`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CalendarRules {
     /// No slot on a day of any of these. They win over `only`.
     pub exclude: Vec<Arc<Calendar>>,
     /// Slots only on days of at least one of these; any day, if there is none.
     pub only: Vec<Arc<Calendar>>,
+    /// The fate of slots on other days.
+    pub roll: Roll,
 }
 
 impl CalendarRules {
     /// Rules of which only the names are known. Names the fields as the API does.
-    pub fn from_names(exclude: &[String], only: &[String]) -> Result<CalendarRules, Vec<Invalid>> {
+    pub fn from_names(names: &CalendarNames) -> Result<CalendarRules, Vec<Invalid>> {
+        let CalendarNames { exclude, only, roll } = names;
         let mut problems = Vec::new();
         let mut read = |field: &'static str, names: &[String]| {
             let mut read: Vec<Arc<Calendar>> = Vec::new();
@@ -206,7 +232,7 @@ impl CalendarRules {
             }
             read
         };
-        let rules = CalendarRules { exclude: read(EXCLUDE, exclude), only: read(ONLY, only) };
+        let rules = CalendarRules { exclude: read(EXCLUDE, exclude), only: read(ONLY, only), roll: *roll };
         if rules.all().count() > MAX_CALENDARS_PER_JOB {
             problems.push(Invalid::new(EXCLUDE, format!("a job has at most {MAX_CALENDARS_PER_JOB} calendars")));
         }
@@ -239,10 +265,11 @@ impl CalendarRules {
             });
             found.collect::<Result<Vec<_>, Invalid>>()
         };
-        Ok(CalendarRules { exclude: find(EXCLUDE, &self.exclude)?, only: find(ONLY, &self.only)? })
+        let (exclude, only) = (find(EXCLUDE, &self.exclude)?, find(ONLY, &self.only)?);
+        Ok(CalendarRules { exclude, only, roll: self.roll })
     }
 
-    /// The names, separated by commas, with what they are for: `exclude a,b only c`. Empty without calendars.
+    /// The names, separated by commas, with what they are for: `exclude a,b only c roll next`. Empty without calendars.
     pub fn describe(&self) -> String {
         let names = |calendars: &[Arc<Calendar>]| {
             calendars.iter().map(|calendar| calendar.name().as_str()).collect::<Vec<_>>().join(",")
@@ -250,7 +277,8 @@ impl CalendarRules {
         let part = |word: &str, calendars: &[Arc<Calendar>]| {
             if calendars.is_empty() { String::new() } else { format!("{word} {}", names(calendars)) }
         };
-        let parts = [part("exclude", &self.exclude), part("only", &self.only)];
+        let roll = if self.roll == Roll::Skip { String::new() } else { format!("roll {}", self.roll) };
+        let parts = [part("exclude", &self.exclude), part("only", &self.only), roll];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }
 }

@@ -171,7 +171,7 @@ pub fn backfill_size(
     let (true, Some(timer), Ok(spec)) = (is_backfilled(&eligibility(job, facts)), timer, spec_for(job, facts)) else {
         return 0;
     };
-    spec.count_between(plan::just_before(from), to.min(timer.last_slot_at)).min(MAX_BACKFILLED as u64)
+    spec.count_own_times(plan::just_before(from), to.min(timer.last_slot_at)).min(MAX_BACKFILLED as u64)
 }
 
 fn is_backfilled(eligibility: &Eligibility) -> bool {
@@ -190,8 +190,9 @@ fn backfill(
     let old = view.timer.as_ref()?;
     let spec = spec_for(&view.job, &view.facts).ok()?;
     let until = to.min(old.timer.last_slot_at);
-    let slots: Vec<Timestamp> =
-        spec.slots_after(plan::just_before(from)).take_while(|slot| *slot <= until).take(MAX_BACKFILLED).collect();
+    let range = spec.own_times_after(plan::just_before(from)).take_while(|slot| *slot <= until);
+    let is_planned = |slot: &Timestamp| spec.fires_at(*slot).is_some_and(|at| at <= old.timer.last_slot_at);
+    let slots: Vec<Timestamp> = range.filter(is_planned).take(MAX_BACKFILLED).collect();
     let seen = PlanContext { org_spec: Some(&spec), ..view.seen(&old.active) };
     plan::backfill(&view.job, &old.timer, &seen, &Backfill { id, slots: &slots, parallel: None, trace_context })
         .ok()

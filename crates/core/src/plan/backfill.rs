@@ -50,11 +50,12 @@ pub fn backfill(
     let mut overlaps = Overlaps::of_backfills(&job.policies, seen.active, request.parallel);
     let mut runs = Vec::with_capacity(request.slots.len());
     for slot in request.slots {
+        let fires_at = spec.fires_at(*slot);
         // What lies behind the mark is still to be planned, and would get its outcome twice.
-        if *slot > timer.last_slot_at {
+        if fires_at.unwrap_or(*slot) > timer.last_slot_at {
             return Err(Invalid::new("to", format!("the slot {slot} is still to come")));
         }
-        if !spec.matches(*slot) {
+        if fires_at.is_none() {
             return Err(Invalid::new("from", format!("{slot} is not a slot of the schedule")));
         }
         let id = RunId::for_slot(job.id, timer.org.as_ref(), *slot);

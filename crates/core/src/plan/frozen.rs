@@ -62,8 +62,8 @@ impl Planner<'_> {
         self.account_for_skips(just_before(slot).min(self.now));
         // It may lie in the freeze itself.
         self.skip_mark = self.skip_mark.max(slot);
-        let reason = GapReason::Frozen;
-        self.gaps.push(Gap { first_slot_at: slot, last_slot_at: slot, slots: 1, reason, actor: None });
+        let slots = self.spec.slots_at(slot).len() as u64;
+        self.gaps.push(Gap::new(slot, slot, slots, GapReason::Frozen));
         self.mark = self.mark.max(slot);
     }
 }

@@ -15,6 +15,7 @@
 
 mod backfill;
 mod dependency;
+mod fire;
 mod frozen;
 pub(crate) mod local_days;
 mod operator;
@@ -34,13 +35,14 @@ pub use overlap::REPLACER;
 pub(crate) use overlap::{Admission, Overlaps};
 pub use succession::{close, succeed};
 
+use self::fire::Fire;
 pub(crate) use self::frozen::thawed_at;
 use crate::frozen_span::FrozenSpan;
 use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
 use crate::policy::CatchUp;
-use crate::run::{ActiveRun, Gap, GapReason, NewRun, SkipReason, Trigger};
+use crate::run::{ActiveRun, Gap, GapReason, NewRun, SkipReason};
 use crate::spec::{Spec, When};
 
 /// The most runs that one plan makes. What is left stays due and is planned next.
@@ -145,17 +147,6 @@ struct Planner<'a> {
     gaps: Vec<Gap>,
 }
 
-/// How a slot came to be run.
-#[derive(Clone, Copy)]
-struct Fire {
-    slot: Timestamp,
-    scheduled_at: Timestamp,
-    catch_up: bool,
-    folded: u64,
-    /// Waits instead of being skipped: part of a row of missed slots that are all wanted.
-    patient: bool,
-}
-
 impl<'a> Planner<'a> {
     fn new(job: &'a Definition, spec: &'a Spec, timer: &'a Timer, seen: &'a PlanContext<'a>, now: Timestamp) -> Self {
         Planner {
@@ -182,7 +173,8 @@ impl<'a> Planner<'a> {
         }
         let last = self.spec.prev_at_or_before(self.now).filter(|last| *last > slot);
         let folded = last.map_or(0, |last| self.spec.count_between(slot, last));
-        self.fire(Fire { slot, scheduled_at: moved_to, catch_up: late, folded, patient: false });
+        let fold = (late && self.job.policies.catch_up == CatchUp::Once).then_some(GapReason::Coalesced);
+        self.fire(Fire { at: slot, scheduled_at: moved_to, catch_up: late, folded, fold, patient: false });
         self.mark = self.mark.max(slot);
         if let Some(last) = last {
             self.gap_until(last, GapReason::Coalesced);
@@ -207,17 +199,19 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// One run for the latest slot. Several that are found due at once, however old they are, are no reason for several runs.
+    /// One run for the latest slot, or for each of its time if it is not late. Several that are found due at once, however old they are, are no reason for several runs.
     fn fire_last(&mut self, last: Timestamp, earlier: GapReason) {
         let due = self.spec.count_between(self.mark, last);
+        let own = self.spec.slots_at(last).len() as u64;
         // The slot before the last one: found from there, so a million slots cost nothing.
-        if due > 1
+        if due > own
             && let Some(before) = self.spec.prev_at_or_before(just_before(last))
         {
             self.gap_until(before, earlier);
         }
-        let folded = if earlier == GapReason::Coalesced { due - 1 } else { 0 };
-        self.fire_slot(last, folded, false);
+        let folded = if earlier == GapReason::Coalesced { due.saturating_sub(own) } else { 0 };
+        let fold = self.is_late(last).then_some(earlier);
+        self.fire(Fire { folded, fold, ..self.fire_of(last) });
     }
 
     /// The newest `catchUpLimit` missed slots inside the window, oldest first.
@@ -228,8 +222,11 @@ impl<'a> Planner<'a> {
         let missed = self.spec.count_between(self.mark, late_until);
         if missed > u64::from(self.job.policies.catch_up_limit) {
             let mut kept = late_until;
-            for _ in 0..self.job.policies.catch_up_limit {
-                kept = self.spec.prev_at_or_before(kept).map_or(self.mark, just_before);
+            let mut left = self.job.policies.catch_up_limit as usize;
+            while left > 0 {
+                let at = self.spec.prev_at_or_before(kept);
+                left = at.map_or(0, |at| left.saturating_sub(self.spec.slots_at(at).len()));
+                kept = at.map_or(self.mark, just_before);
             }
             self.gap_until(kept, GapReason::Missed);
         }
@@ -241,51 +238,8 @@ impl<'a> Planner<'a> {
         while self.runs.len() < MAX_RUNS_PER_PLAN
             && let Some(slot) = self.spec.next_after(self.mark).filter(|slot| *slot <= until)
         {
-            self.fire_slot(slot, 0, patient);
+            self.fire(Fire { patient, ..self.fire_of(slot) });
         }
-    }
-
-    /// A run for this very slot, late or not.
-    fn fire_slot(&mut self, slot: Timestamp, folded: u64, patient: bool) {
-        let (scheduled_at, catch_up) = (self.meant_at(slot), self.is_late(slot));
-        self.fire(Fire { slot, scheduled_at, catch_up, folded, patient });
-    }
-
-    /// Writes the outcome of one slot and moves the mark to it.
-    fn fire(&mut self, fire: Fire) {
-        let Fire { slot, scheduled_at, catch_up, folded, patient } = fire;
-        let local_date = self.org.map(|_| local_days::local_date(self.spec, slot));
-        self.account_before(slot);
-        self.mark = self.mark.max(slot);
-        if local_days::already_ran(self.spec, self.last_local_date, local_date) {
-            self.gaps.push(gap_of(slot, GapReason::Coalesced));
-            return;
-        }
-        self.last_local_date = self.last_local_date.max(local_date);
-        let id = RunId::for_slot(self.job.id, self.org, slot);
-        let (skip, held) = match unmet_dependency(self.job, self.seen, self.now) {
-            Some(reason) => (Some(reason), false),
-            None if patient => self.overlaps.wait(id),
-            None => match self.overlaps.admit(id) {
-                Admission::Start => (None, false),
-                Admission::Hold => (None, true),
-                Admission::Skip { blocking } => (Some(SkipReason::Overlap { blocking }), false),
-            },
-        };
-        self.runs.push(NewRun {
-            id,
-            slot_at: Some(slot),
-            scheduled_at,
-            trigger: Trigger::Schedule(trigger_text(self.spec)),
-            skip,
-            held,
-            parallel: None,
-            catch_up,
-            folded,
-            local_date,
-            payload: None,
-            trace_context: self.job.trace_context.clone(),
-        });
     }
 
     /// Accounts for every slot after the mark and up to `until` with one gap.
@@ -364,20 +318,6 @@ impl<'a> Planner<'a> {
             error: None,
             org_error: None,
         }
-    }
-}
-
-/// A gap of one slot.
-fn gap_of(slot: Timestamp, reason: GapReason) -> Gap {
-    Gap { first_slot_at: slot, last_slot_at: slot, slots: 1, reason, actor: None }
-}
-
-fn trigger_text(spec: &Spec) -> String {
-    match spec.when() {
-        When::Cron(expression) | When::Every { expression, .. } => expression.as_str().to_owned(),
-        When::Once(_) => "once".to_owned(),
-        When::After(after) => after.to_string(),
-        When::AfterAll(fan_in) => fan_in.to_string(),
     }
 }
 

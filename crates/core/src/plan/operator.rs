@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::local_days::begins;
 use super::overlap::{Admission, Overlaps};
-use super::{Plan, PlanContext, Planner, effective_spec, just_before};
+use super::{Fire, Plan, PlanContext, Planner, effective_spec, just_before};
 use crate::ids::{Invalid, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
@@ -59,7 +59,7 @@ pub fn resume(
     match (missed, last) {
         (Missed::RunOnce, Some(last)) => {
             planner.gap_until(just_before(last), reason);
-            planner.fire_slot(last, 0, false);
+            planner.fire(Fire { fold: Some(reason), ..planner.fire_of(last) });
         }
         _ => planner.gap_until(now, reason),
     }
@@ -92,7 +92,7 @@ pub fn reschedule(
     Ok(Timer { next_run_at: Some(to), rescheduled_from: Some(slot), ..timer.clone() })
 }
 
-/// Passes over the next `count` slots. Each is recorded as a skipped run that names the actor.
+/// Passes over the slots of the next `count` times. Each is recorded as a skipped run that names the actor.
 pub fn skip_next(
     job: &Definition,
     timer: &Timer,
@@ -111,8 +111,9 @@ pub fn skip_next(
     let mut planner = Planner::new(job, spec, timer, seen, now);
     for _ in 0..count {
         let Some(slot) = spec.next_after(planner.mark) else { break };
-        planner.fire_slot(slot, 0, false);
-        if let Some(run) = planner.runs.last_mut() {
+        let before = planner.runs.len();
+        planner.fire(planner.fire_of(slot));
+        for run in planner.runs.iter_mut().skip(before) {
             run.skip = Some(SkipReason::Operator { actor: actor.to_owned() });
             run.held = false;
         }

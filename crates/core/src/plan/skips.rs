@@ -30,6 +30,12 @@ impl Planner<'_> {
                 actor: None,
             });
         }
+        // A slot whose fire would have been before the job existed. Later versions leave none behind: see `succession`.
+        if self.job.supersedes.is_none() {
+            for slot in self.base.moved_before(self.skip_mark, until, self.job.created_at) {
+                self.gaps.push(Gap::new(slot, slot, 1, GapReason::Excluded));
+            }
+        }
         for at in self.base.dst_skipped_between(self.skip_mark, until) {
             self.gaps.push(Gap {
                 first_slot_at: at,

@@ -5,6 +5,7 @@
 //!
 //! - Slots that were skipped, or fired early, are behind the next version too, as far as they are its slots.
 //! - A fire that was moved stays moved, if it is the next one of the new schedule as well.
+//! - A slot that moved to another day and fired there does not fire again, whatever its day is in the next version.
 //! - A slot that has come and waits (it was moved, or jitter delays it) is fired by the next version, if it is its slot.
 
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use super::{Plan, PlanContext, Planner, arm, disarm, effective_spec, just_before
 use crate::job::{Definition, Timer};
 use crate::run::{Gap, GapReason};
 use crate::spec::Spec;
+use crate::zone::LATEST;
 
 /// The most slots ahead that are looked at for an outcome that they have already.
 const MAX_AHEAD: usize = 1_000;
@@ -40,7 +42,8 @@ pub fn succeed(
     let Ok(spec) = effective_spec(job, seen) else {
         return (errored(timer, reason, heir_spec, now), arm(successor_timer, &begun_at(now), &heir_seen));
     };
-    let (plan, waiting) = end(Planner::new(job, spec, timer, seen, now), timer, reason, Some(heir_spec));
+    let (mut plan, waiting) = end(Planner::new(job, spec, timer, seen, now), timer, reason, Some(heir_spec));
+    plan.gaps.extend(stranded(spec, heir_spec, now, plan.timer.last_slot_at));
     let mark = match waiting {
         Some(slot) if slot <= now => just_before(slot),
         _ => reached(spec, heir_spec, now, plan.timer.last_slot_at),
@@ -110,6 +113,17 @@ fn reached(spec: &Spec, successor_timer: &Spec, now: Timestamp, until: Timestamp
     if spec == successor_timer {
         return until.max(now);
     }
+    let has_outcome = |slot: &Timestamp| spec.fires_at(*slot).is_some_and(|at| at <= until);
     let ahead = successor_timer.slots_after(now).take(MAX_AHEAD);
-    ahead.take_while(|slot| *slot <= until && spec.matches(*slot)).last().unwrap_or(now)
+    ahead.take_while(|at| successor_timer.slots_at(*at).iter().all(has_outcome)).last().unwrap_or(now)
+}
+
+/// Slots that get a run of neither version, because they move to another day: this one would have fired them after now, and
+/// for the next one they are past; or the next one would have fired them before now.
+fn stranded(spec: &Spec, successor: &Spec, now: Timestamp, until: Timestamp) -> Vec<Gap> {
+    let is_ahead = |slot: &Timestamp| successor.fires_at(*slot).is_some_and(|at| at > now);
+    let is_settled = |slot: &Timestamp| spec.fires_at(*slot).is_some_and(|at| at <= until);
+    let left = spec.moved_beyond(now).into_iter().filter(|slot| !is_settled(slot) && !is_ahead(slot));
+    let too_late = successor.moved_before(now, LATEST, now).into_iter().filter(|slot| !is_settled(slot));
+    left.chain(too_late).map(|slot| Gap::new(slot, slot, 1, GapReason::Excluded)).collect()
 }

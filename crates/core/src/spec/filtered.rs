@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 
 use super::{Spec, floor};
-use crate::calendar::{CalendarRules, Exclusion, Filter};
+use crate::calendar::{CalendarRules, Exclusion, Filter, Roll};
 use crate::zone::{self, MAX_SECOND, MIN_SECOND};
 
 /// The most excluded ranges that a search for one slot passes. A schedule without a slot beyond that never fires: with
@@ -14,9 +14,9 @@ use crate::zone::{self, MAX_SECOND, MIN_SECOND};
 const MAX_RANGES: usize = 5_000;
 
 /// The most ranges that are listed one by one. The last one holds the slots of all that follow.
-const MAX_LISTED_RANGES: usize = 100;
+pub(super) const MAX_LISTED_RANGES: usize = 100;
 
-static NO_RULES: CalendarRules = CalendarRules { exclude: Vec::new(), only: Vec::new() };
+static NO_RULES: CalendarRules = CalendarRules { exclude: Vec::new(), only: Vec::new(), roll: Roll::Skip };
 
 /// A row of slots that calendars exclude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,11 @@ impl Spec {
         self.calendars.as_deref()
     }
 
-    /// The first slot after `t`.
+    /// The first slot after `t`: the first time at which slots fire, if slots move to other days.
     pub fn next_after(&self, t: Timestamp) -> Option<Timestamp> {
+        if let Some(rolled) = self.rolled() {
+            return rolled.fires_after(t).next();
+        }
         let Some(filter) = self.filter() else { return self.any_after(t) };
         let mut after = t;
         for _ in 0..MAX_RANGES {
@@ -49,6 +52,9 @@ impl Spec {
 
     /// The last slot at or before `t`: the latest missed one, without walking through the others.
     pub fn prev_at_or_before(&self, t: Timestamp) -> Option<Timestamp> {
+        if let Some(rolled) = self.rolled() {
+            return rolled.last_fire(t);
+        }
         let Some(filter) = self.filter() else { return self.any_at_or_before(t) };
         let mut until = t;
         for _ in 0..MAX_RANGES {
@@ -62,8 +68,11 @@ impl Spec {
         None
     }
 
-    /// How many slots lie in `(after, until]`, by arithmetic.
+    /// How many slots fire in `(after, until]`, by arithmetic as far as none moves to another day.
     pub fn count_between(&self, after: Timestamp, until: Timestamp) -> u64 {
+        if let Some(rolled) = self.rolled() {
+            return rolled.count(after, until);
+        }
         let Some(filter) = self.filter() else { return self.count_any(after, until) };
         let (mut after, mut total) = (after, 0);
         while let Some(slot) = self.any_after(after).filter(|slot| *slot <= until) {
@@ -82,9 +91,12 @@ impl Spec {
         total
     }
 
-    /// The slots in `(after, until]` that calendars exclude, in rows. Never more than about a hundred rows: the last one
+    /// The slots in `(after, until]` that calendars exclude and that do not move to another day, in rows. Never more than about a hundred rows: the last one
     /// then holds all that follow.
     pub fn excluded_between(&self, after: Timestamp, until: Timestamp) -> Vec<ExcludedSlots> {
+        if let Some(rolled) = self.rolled() {
+            return rolled.excluded(after, until);
+        }
         let Some(filter) = self.filter() else { return Vec::new() };
         let (mut after, mut rows) = (after, Vec::<ExcludedSlots>::new());
         while let Some(first) = self.any_after(after).filter(|slot| *slot <= until) {
@@ -131,6 +143,6 @@ impl Spec {
 }
 
 /// The last second before the end of a range; `None` if the range never ends.
-fn last_before(end: i64) -> Option<Timestamp> {
+pub(super) fn last_before(end: i64) -> Option<Timestamp> {
     (end < MAX_SECOND).then(|| zone::instant(end - 1))
 }

@@ -25,10 +25,10 @@ const SCHEDULES: [&str; 9] = [
 const ZONES: [Option<&str>; 5] =
     [None, None, Some("Pacific/Apia"), Some("America/Goose_Bay"), Some("America/New_York")];
 /// Around changes of clocks, one at a minute past midnight and one that leaves out a whole day.
-const STARTS: [&str; 4] =
+pub(crate) const STARTS: [&str; 4] =
     ["2027-03-10T00:00:00Z", "2009-10-29T00:00:00Z", "2011-12-20T00:00:00Z", "2024-02-20T00:00:00Z"];
 
-fn calendar(name: &str, zone: Option<&str>, dates: &[String], weekly: &[&str]) -> Arc<Calendar> {
+pub(crate) fn calendar(name: &str, zone: Option<&str>, dates: &[String], weekly: &[&str]) -> Arc<Calendar> {
     let content = CalendarContent {
         timezone: zone.map(|zone| Zone::get(zone).unwrap()),
         entries: dates.iter().map(|text| text.parse().unwrap()).collect(),
@@ -37,7 +37,7 @@ fn calendar(name: &str, zone: Option<&str>, dates: &[String], weekly: &[&str]) -
     Arc::new(Calendar::new(CalendarName::new(name).unwrap(), 1, content))
 }
 
-fn random_calendar(random: &mut Random, start: Date) -> Arc<Calendar> {
+pub(crate) fn random_calendar(random: &mut Random, start: Date) -> Arc<Calendar> {
     let mut dates = Vec::new();
     for _ in 0..random.below(6) {
         let first = start.checked_add(SignedDuration::from_hours(24 * random.between(-5, 60))).unwrap();
@@ -58,7 +58,7 @@ fn day(zone: &Zone, t: Timestamp) -> Date {
     change.map_or(date(t), |change| date(change.at - SignedDuration::from_secs(1)).max(date(t)))
 }
 
-fn is_allowed(rules: &CalendarRules, zone: &Zone, t: Timestamp) -> bool {
+pub(crate) fn is_allowed(rules: &CalendarRules, zone: &Zone, t: Timestamp) -> bool {
     let has = |calendar: &Arc<Calendar>| {
         let zone = calendar.content().timezone.as_ref().unwrap_or(zone);
         let day = day(zone, t);
@@ -80,6 +80,7 @@ fn slots_are_those_of_allowed_days() {
         let rules = CalendarRules {
             exclude: (0..random.below(3)).map(|_| random_calendar(&mut random, date)).collect(),
             only: (0..random.below(2)).map(|_| random_calendar(&mut random, date)).collect(),
+            ..CalendarRules::default()
         };
         let spec = plain.clone().with_calendars(&rules);
         let all: Vec<Timestamp> = plain.slots_after(start).take_while(|slot| *slot <= until).collect();
@@ -111,7 +112,7 @@ fn slots_are_those_of_allowed_days() {
 
 fn weekdays() -> CalendarRules {
     let weekend = calendar("weekend", None, &[], &["sat", "sun"]);
-    CalendarRules { exclude: vec![weekend], only: Vec::new() }
+    CalendarRules { exclude: vec![weekend], ..CalendarRules::default() }
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn a_schedule_without_allowed_days_ends() {
         assert_eq!(spec.count_between(from, from + SignedDuration::from_hours(24 * 3_650)), 0, "{schedule}");
     }
     let never = calendar("never", None, &["2020-01-01".to_owned()], &[]);
-    let rules = CalendarRules { exclude: Vec::new(), only: vec![never] };
+    let rules = CalendarRules { only: vec![never], ..CalendarRules::default() };
     let spec = given::job("* * * * * *", "", from).spec.unwrap().with_calendars(&rules);
     assert_eq!(spec.next_after(from), None);
     assert_eq!(spec.count_between("2019-01-01T00:00:00Z".parse().unwrap(), from), 86_400);
@@ -225,7 +226,7 @@ fn an_ics_file_becomes_days() {
 #[test]
 fn an_exclusion_names_calendar_and_day() {
     let holidays = calendar("de", Some("Europe/Berlin"), &["2027-01-01 New Year".to_owned()], &[]);
-    let rules = CalendarRules { exclude: vec![holidays], only: Vec::new() };
+    let rules = CalendarRules { exclude: vec![holidays], ..CalendarRules::default() };
     let from: Timestamp = "2026-12-01T00:00:00Z".parse().unwrap();
     let spec = given::job("0 * * * *", "", from).spec.unwrap().with_calendars(&rules);
     let eve: Timestamp = "2026-12-31T23:00:00Z".parse().unwrap();

@@ -24,6 +24,7 @@ mod plan_properties;
 mod properties;
 mod random;
 mod repair;
+mod roll;
 mod simulate;
 mod succession;
 mod trace_context;

@@ -144,9 +144,10 @@ impl Jobs {
         let BackfillOptions { order, parallel, rate, paused_ok } = options;
         let settings = BackfillSettings { order, parallel, rate, paused_ok: paused_ok.unwrap_or(is_paused) };
         settings.check()?;
-        let total = if after < until { spec.count_between(after, until) } else { 0 };
+        let total = if after < until { spec.count_own_times(after, until) } else { 0 };
         let listed = if total > MAX_PLANNED_SLOTS as u64 { FIRST_SLOTS } else { MAX_PLANNED_SLOTS };
-        let slots: Vec<Timestamp> = spec.slots_after(after).take_while(|slot| *slot <= until).take(listed).collect();
+        let slots: Vec<Timestamp> =
+            spec.own_times_after(after).take_while(|slot| *slot <= until).take(listed).collect();
         let key = &job.job.definition.key;
         let found = self.context.parts.store.runs_of_slots(key, org.as_ref(), &slots).await?;
         let existing: BTreeMap<Timestamp, _> = found.iter().map(|run| (run.at, (run.id, run.status))).collect();
@@ -290,7 +291,7 @@ fn past_range(mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<(Timest
 /// Refuses a range with too many slots for a backfill of all orgs, which has no cursor for each.
 pub(super) fn expect_bounded(spec: &Spec, mark: Timestamp, from: Timestamp, to: Timestamp) -> Result<(), Invalid> {
     let (after, until) = past_range(mark, from, to)?;
-    let count = if after < until { spec.count_between(after, until) } else { 0 };
+    let count = if after < until { spec.count_own_times(after, until) } else { 0 };
     if count > MAX_BACKFILLED as u64 {
         let reason = format!(
             "the range has {count} slots for each org; at most {MAX_BACKFILLED} at once for all orgs: name one org in `orgId`, or \

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use everbell_core::calendar::Roll;
 use everbell_core::store::{JobRef, SlotOutcome, StoreError, StoreResult};
 use everbell_core::{Gap, GapReason, JobId, OrgId, Run, RunId, Spec};
 
@@ -22,8 +23,12 @@ pub(super) async fn covering_run(
     if gap.reason != GapReason::Coalesced {
         return Ok(None);
     }
-    let candidates = [spec.next_after(gap.last_slot_at), spec.prev_at_or_before(just_before(gap.first_slot_at))];
-    for slot in candidates.into_iter().flatten() {
+    // Several slots of one time may be folded into the last of them, if slots move to other days.
+    let own = Some(gap.last_slot_at).filter(|_| spec.roll() != Roll::Skip);
+    let candidates = [own, spec.next_after(gap.last_slot_at), spec.prev_at_or_before(just_before(gap.first_slot_at))];
+    // Of the slots of one time the last one covers others.
+    let slots = candidates.into_iter().flatten().filter_map(|at| spec.slots_at(at).pop());
+    for slot in slots {
         if let Some(SlotOutcome::Run(run)) = context.parts.store.slot_outcome(job, org, slot).await?
             && run.folded > 0
         {

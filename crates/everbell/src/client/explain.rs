@@ -1,20 +1,18 @@
 //! The next fires of a job, and explanations of a given time.
 
-use everbell_core::calendar::Exclusion;
+use everbell_core::calendar::{Exclusion, Roll};
 use everbell_core::chain::RunGroup;
 use everbell_core::freeze::Freeze;
 use everbell_core::org::{self, Eligibility, OffReason};
 use everbell_core::store::{JobRef, JobRow, PageRequest, RunFilter, SlotOutcome, StoreError, StoreResult};
-use everbell_core::{Gap, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, TriggerType, fire_at};
+use everbell_core::{Gap, JobId, JobKey, JobState, JobStatus, OrgId, Pause, Run, Spec, Timer, TriggerType};
 use jiff::{Timestamp, Zoned};
 
 use super::covering::covering_run;
+use super::fires::{MAX_FIRES, fires, fires_from};
 use super::jobs::Jobs;
 use super::names::IntoJobRef;
 use super::org_jobs::JobOfOrg;
-
-/// The most fires that are returned at once.
-const MAX_FIRES: usize = 1_000;
 
 /// The most versions that are asked about one slot.
 const MAX_VERSIONS: usize = 100;
@@ -36,6 +34,13 @@ pub enum Explanation {
         exclusion: Exclusion,
         /// The next slot after it.
         next: Option<Timestamp>,
+    },
+    /// A slot on a day that a calendar of the job excludes: it fires on another day.
+    Rolled {
+        /// The calendar and the day.
+        exclusion: Exclusion,
+        /// When it fires.
+        to: Timestamp,
     },
     /// The job did not exist yet: its slots start after its creation.
     BeforeCreation {
@@ -260,6 +265,11 @@ impl Jobs {
                 return self.with_the_run_that_stands_for_it(row, org, spec, outcome).await;
             }
         }
+        if spec.roll() != Roll::Skip
+            && let Some(told) = self.explain_rolled(row, org, spec, created_at, time).await?
+        {
+            return Ok(told);
+        }
         if let Some(exclusion) = spec.exclusion_at(time).filter(|_| time > created_at) {
             return Ok(Explanation::Excluded { exclusion, next: spec.next_after(time) });
         }
@@ -278,6 +288,31 @@ impl Jobs {
         } else {
             Explanation::Unknown
         })
+    }
+
+    /// Explains a slot that fires on another day, or a time at which only slots of other days fire.
+    async fn explain_rolled(
+        &self,
+        row: &JobRow,
+        org: Option<&OrgId>,
+        spec: &Spec,
+        created_at: Timestamp,
+        time: Timestamp,
+    ) -> StoreResult<Option<Explanation>> {
+        let id = row.job.definition.id;
+        for slot in spec.slots_at(time) {
+            let outcome = self.context.parts.store.slot_outcome(id, org, slot).await?;
+            if let Some(run @ SlotOutcome::Run(_)) = outcome {
+                return Ok(Some(Explanation::Settled(run)));
+            }
+        }
+        let Some(to) = spec.fires_at(time).filter(|to| *to != time && *to > created_at) else { return Ok(None) };
+        let Some(exclusion) = spec.exclusion_at(time) else { return Ok(None) };
+        // A run of that time is of another slot, but a gap is for all of them.
+        if let Some(gap @ SlotOutcome::Gap(_)) = self.context.parts.store.slot_outcome(id, org, to).await? {
+            return self.with_the_run_that_stands_for_it(row, org, spec, gap).await.map(Some);
+        }
+        Ok(Some(Explanation::Rolled { exclusion, to }))
     }
 
     /// Explains a time of a job whose schedule cannot be read, so that its slots are unknown. Recorded outcomes count;
@@ -340,59 +375,3 @@ pub(super) fn just_before(time: Timestamp) -> Timestamp {
 
 /// Slots lie on whole microseconds at the finest.
 const MICROSECOND: std::time::Duration = std::time::Duration::from_micros(1);
-
-/// The fires at or after `from`. One that is due counts as now.
-fn fires_from(
-    row: &JobRow,
-    spec: &Spec,
-    timer: Option<&Timer>,
-    (now, from): (Timestamp, Timestamp),
-    count: usize,
-) -> Vec<Zoned> {
-    let all = upcoming(row, spec, timer, (now, from)).take(count.min(MAX_FIRES));
-    all.map(|at| at.to_zoned(spec.zone().as_jiff().clone())).collect()
-}
-
-/// All fires at or after `from`, in order.
-pub(super) fn upcoming<'a>(
-    row: &'a JobRow,
-    spec: &'a Spec,
-    timer: Option<&'a Timer>,
-    (now, from): (Timestamp, Timestamp),
-) -> Box<dyn Iterator<Item = Timestamp> + 'a> {
-    if from <= now {
-        return fires_after(row, spec, timer, now);
-    }
-    // With jitter, the last slot before that time may fire after it; earlier ones cannot.
-    let before = spec.prev_at_or_before(from).map_or(from, |slot| crate::clock::earlier(slot, MICROSECOND));
-    // Besides that one, the next fire comes first even if it is earlier.
-    Box::new(fires_after(row, spec, timer, before.max(now)).filter(move |at| *at >= from))
-}
-
-fn fires(row: &JobRow, spec: &Spec, timer: Option<&Timer>, now: Timestamp, count: usize) -> Vec<Zoned> {
-    let all = fires_after(row, spec, timer, now).take(count);
-    all.map(|at| at.to_zoned(spec.zone().as_jiff().clone())).collect()
-}
-
-fn fires_after<'a>(
-    row: &'a JobRow,
-    spec: &'a Spec,
-    timer: Option<&'a Timer>,
-    now: Timestamp,
-) -> Box<dyn Iterator<Item = Timestamp> + 'a> {
-    let (definition, state) = (&row.job.definition, &row.job.state);
-    let Some(timer) = timer else { return Box::new(std::iter::empty()) };
-    let resumed_at = state.pause.as_ref().and_then(|pause| pause.until);
-    // A moved fire takes the slots that it passes with it, and one that is due is about to happen.
-    let (first, after) = match (state.status, timer.next_run_at, resumed_at) {
-        (JobStatus::Active, Some(next), _) => {
-            (Some(next), timer.rescheduled_from.unwrap_or(timer.last_slot_at).max(next).max(now))
-        }
-        (JobStatus::Paused, _, Some(until)) => (None, until.max(now)),
-        _ => return Box::new(std::iter::empty()),
-    };
-    let fire = move |slot| fire_at(spec, definition.id, timer.org.as_ref(), slot, definition.policies.jitter);
-    // With jitter the next fire lies behind its slot, so slots are asked for from there on and compared as fires.
-    let later = spec.slots_after(after).map(fire).filter(move |at| first.is_none_or(|first| *at > first));
-    Box::new(first.into_iter().chain(later))
-}

@@ -16,6 +16,7 @@ mod edit;
 mod enqueue;
 mod enqueue_many;
 mod explain;
+mod fires;
 mod freezes;
 mod in_transaction;
 mod inbox;

@@ -13,7 +13,7 @@ use everbell_core::{Definition, JobId, JobKey, JobStatus, OrgId, Scope};
 use jiff::{SignedDuration, Timestamp};
 
 use super::backfill_reports::BackfillReport;
-use super::explain::upcoming;
+use super::fires::upcoming;
 use super::{Context, Jobs};
 
 /// The most jobs that are looked at for fires from a later time on.

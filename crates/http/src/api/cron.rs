@@ -1,7 +1,7 @@
 //! Schedules before they are jobs, and templates for them.
 
 use everbell::{DstFold, DstGap};
-use everbell_core::calendar::CalendarRules;
+use everbell_core::calendar::{CalendarNames, CalendarRules, Roll};
 use everbell_core::cron::{Dst, Expression};
 use everbell_core::freeze::Freeze;
 use everbell_core::{Spec, SpecError, Zone};
@@ -80,7 +80,11 @@ fn frozen(fire: wire::Fire, freezes: &[Freeze]) -> wire::Fire {
 /// The named calendars with their days. A name that is unknown is a fault.
 async fn calendars(request: &ApiRequest, form: &mut Form<'_>) -> Result<CalendarRules, Problem> {
     let names = |path: &str| form.list(path).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    let unresolved = CalendarRules::from_names(&names("calendar.exclude"), &names("calendar.only"));
+    let unresolved = CalendarRules::from_names(&CalendarNames {
+        exclude: names("calendar.exclude"),
+        only: names("calendar.only"),
+        roll: form.word("calendar.roll", Roll::from_word).unwrap_or_default(),
+    });
     let resolved = match unresolved {
         Ok(rules) if rules.is_empty() => return Ok(rules),
         Ok(rules) => {

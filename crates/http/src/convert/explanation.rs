@@ -30,6 +30,7 @@ pub fn explanation(
             document.next_slot_at = *next;
         }
         Explanation::Excluded { next, .. } => document.next_slot_at = *next,
+        Explanation::Rolled { to, .. } => document.next_slot_at = Some(*to),
         Explanation::Following { run, .. } => {
             document.run = run.as_ref().map(|run| wire::Run::new(run, zone));
         }
@@ -52,7 +53,10 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
             Some(skip) => (Outcome::Run, format!("This slot was skipped: {skip}.")),
             None => {
                 let attempts = run.attempts_in_words().map_or_else(String::new, |words| format!(": {words}"));
-                (Outcome::Run, format!("This slot has a run; its status is {}{attempts}.", run.status))
+                let elsewhere = run.slot_at.filter(|slot| *slot != run.scheduled_at);
+                let time =
+                    elsewhere.map_or_else(String::new, |_| format!(" It was scheduled at {}.", run.scheduled_at));
+                (Outcome::Run, format!("This slot has a run; its status is {}{attempts}.{time}", run.status))
             }
         },
         Explanation::Settled(SlotOutcome::Gap(gap)) => {
@@ -82,6 +86,9 @@ pub fn describe(explanation: &Explanation) -> (Outcome, String) {
         Explanation::NoSlot { .. } => (Outcome::NoSlot, "The job does not fire at this time.".to_owned()),
         Explanation::Excluded { exclusion, .. } => {
             (Outcome::Excluded, format!("The job does not fire at this time: {exclusion}."))
+        }
+        Explanation::Rolled { exclusion, to } => {
+            (Outcome::Moved, format!("This slot fires at {to} instead of its own time: {exclusion}."))
         }
         Explanation::BeforeCreation { created_at } => {
             (Outcome::BeforeCreation, format!("The job did not exist yet: it was created at {created_at}."))

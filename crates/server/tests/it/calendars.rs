@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::server::{Server, eventually, quiet};
+use crate::ui::visitor::Visitor;
 
 /// Targets that write their name into a file, which is the truth about what ran.
 const TARGETS: &str = r#"
@@ -20,6 +21,10 @@ argv = ["sh", "-c", "echo open >> ran"]
 label = "closed"
 type = "command"
 argv = ["sh", "-c", "echo closed >> ran"]
+[[target]]
+label = "slots"
+type = "command"
+argv = ["sh", "-c", "echo $EVERBELL_SLOT_AT >> ran"]
 "#;
 
 /// How often a target has run.
@@ -63,7 +68,7 @@ fn excluded_slots_do_not_run(server: &Server) {
     };
     every_second("open", json!({}));
     let job = every_second("closed", json!({"calendar": {"exclude": ["closures"]}}));
-    assert_eq!(job["policies"]["calendar"], json!({"exclude": ["closures"], "only": []}));
+    assert_eq!(job["policies"]["calendar"], json!({"exclude": ["closures"], "only": [], "roll": "skip"}));
     until_ran(server, "open", 3);
     assert_eq!(ran(server, "closed"), 0, "the day is excluded");
 
@@ -110,6 +115,80 @@ fn excluded_slots_do_not_run_and_an_edit_takes_effect_at_once() {
 #[test]
 fn excluded_slots_do_not_run_and_an_edit_takes_effect_at_once_on_postgres() {
     excluded_slots_do_not_run(&Server::postgres(TARGETS).registered());
+}
+
+/// A zone in which it is around noon, so that no day ends during a test.
+fn zone_of_noon() -> String {
+    let hour = everbell_cli::clock::wall().to_zoned(jiff::tz::TimeZone::UTC).hour();
+    // `Etc/GMT+5` is five hours behind UTC.
+    match i32::from(hour) - 12 {
+        0 => "Etc/GMT".to_owned(),
+        behind @ 1.. => format!("Etc/GMT+{behind}"),
+        ahead => format!("Etc/GMT{ahead}"),
+    }
+}
+
+/// The slot of tomorrow moves to today, and runs after that of today.
+fn slots_of_excluded_days_run_on_allowed_ones(server: &Server) {
+    let zone = zone_of_noon();
+    let soon = everbell_cli::clock::wall() + SignedDuration::from_secs(20);
+    let local =
+        |hours: i64| (soon + SignedDuration::from_hours(hours)).to_zoned(jiff::tz::TimeZone::get(&zone).unwrap());
+    let (today, tomorrow) = (local(0), local(24));
+    put(server, "closures", &json!({"dates": [format!("{} inventory", tomorrow.date())]}));
+    let expression = format!("{} {} {} * * *", today.second(), today.minute(), today.hour());
+    let job = json!({
+        "jobKey": "moving", "target": "slots", "cronExpression": expression, "timezone": zone,
+        "policies": {"calendar": {"exclude": ["closures"], "roll": "previous"}}
+    });
+    let job = server.post("/jobs", &job).expect(201);
+    assert_eq!(job["policies"]["calendar"]["roll"], "previous");
+    let slot = tomorrow.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let note = format!("also moved here: {} (inventory)", tomorrow.date());
+    let next = server.get("/jobs/key:moving/next?count=2").expect(200);
+    assert_eq!((&next["items"][0]["note"], next["items"].as_array().unwrap().len()), (&json!(note), 2), "{next}");
+    assert!(next["items"][1]["note"].is_null(), "{next}");
+    let explained = server.get(&format!("/jobs/key:moving/explain?at={slot}")).expect(200);
+    assert_eq!(explained["outcome"], "moved", "{explained}");
+    assert!(explained["detail"].as_str().unwrap().contains("(inventory)"), "{explained}");
+
+    let ran = eventually(|| {
+        let text = fs::read_to_string(server.folder.path().join("ran")).unwrap_or_default();
+        (text.lines().count() >= 2).then_some(text)
+    });
+    let expected = format!("{}\n{slot}\n", today.timestamp().strftime("%Y-%m-%dT%H:%M:%SZ"));
+    assert_eq!(ran.unwrap_or_else(|| panic!("two slots have not run: {}", server.log())), expected);
+    let explained = server.get(&format!("/jobs/key:moving/explain?at={slot}")).expect(200);
+    assert_eq!((&explained["outcome"], &explained["run"]["slotAt"]), (&json!("run"), &json!(slot)), "{explained}");
+    let id = explained["run"]["id"].as_str().unwrap();
+    let page = Visitor::admin(server).get(&format!("/runs/{id}"));
+    assert!(page.text.contains(&format!("moved from {} (inventory)", tomorrow.date())), "{}", page.text);
+    // The day of the slot is to come, and is not a slot any more after the calendar lets go of it.
+    put(server, "closures", &json!({"dates": ["2020-01-01"]}));
+    let next = server.get("/jobs/key:moving/next?count=1").expect(200);
+    let expected = tomorrow.timestamp() + SignedDuration::from_hours(24);
+    let expected = expected.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    assert_eq!(next["items"][0]["at"], json!(expected), "{next}");
+
+    for (cron, roll, said) in [("*/5 * * * *", "next", "at most 24 fixed times"), ("0 9 * * *", "sideways", "roll")] {
+        let policies = json!({"calendar": {"exclude": ["closures"], "roll": roll}});
+        let body = json!({"jobKey": "bad", "target": "slots", "cronExpression": cron, "policies": policies});
+        let refused = server.post("/jobs", &body).expect(400).to_string();
+        assert!(refused.contains("/policies/calendar/roll") && refused.contains(said), "{refused}");
+    }
+    let body = json!({"jobKey": "bad", "target": "slots", "cronExpression": "0 9 * * *", "policies": {"calendar": {"roll": "next"}}});
+    let refused = server.post("/jobs", &body).expect(400).to_string();
+    assert!(refused.contains("no slot can move"), "{refused}");
+}
+
+#[test]
+fn slots_of_excluded_days_run_on_allowed_ones_on_sqlite() {
+    slots_of_excluded_days_run_on_allowed_ones(&Server::with(TARGETS).registered());
+}
+
+#[test]
+fn slots_of_excluded_days_run_on_allowed_ones_on_postgres() {
+    slots_of_excluded_days_run_on_allowed_ones(&Server::postgres(TARGETS).registered());
 }
 
 /// Slots of a freeze do not run, and runs by hand do.

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use everbell_core::calendar::{Calendar, CalendarContent, CalendarName, Weekdays};
+use everbell_core::calendar::{Calendar, CalendarContent, CalendarName, Roll, Weekdays};
 use everbell_core::change::{self, JobView};
-use everbell_core::store::{GapFilter, NewCalendar, StoreError, StoreResult, StoredCalendar};
+use everbell_core::store::{GapFilter, NewCalendar, SlotOutcome, StoreError, StoreResult, StoredCalendar};
 use everbell_core::{CatchUp, Definition, GapReason, JobStatus, Policies, PolicyValues, Source, Zone};
+use jiff::Timestamp;
 
 use super::Fresh;
 use super::given::{at, audit, job, job_id, per_org};
-use super::world::World;
+use super::world::{World, success};
 
 fn content(dates: &[&str], weekly: &[&str]) -> CalendarContent {
     CalendarContent {
@@ -106,6 +107,70 @@ pub async fn a_job_does_not_fire_on_excluded_days(fresh: Fresh) {
     assert_eq!(gaps.len(), 1, "{gaps:?}");
     let expected = (GapReason::Excluded, 2, at("2026-11-16T09:00:00Z"), at("2026-11-17T09:00:00Z"));
     assert_eq!((gaps[0].reason, gaps[0].slots, gaps[0].first_slot_at, gaps[0].last_slot_at), expected);
+}
+
+/// A job whose slots of excluded days move.
+fn rolling(definition: Definition, calendar: &Arc<Calendar>, roll: Roll) -> Definition {
+    let mut values = PolicyValues::default();
+    values.calendars.exclude.push(Arc::clone(calendar));
+    values.calendars.roll = roll;
+    let policies = Policies::new(values).unwrap();
+    everbell_core::with!(Definition { policies, ..definition }).with_calendars(&[Arc::clone(calendar)]).unwrap()
+}
+
+/// Slots of each run, in order, with the times at which they were meant to start.
+async fn slots(world: &World) -> Vec<(Timestamp, Timestamp)> {
+    let mut slots: Vec<_> = world.runs().await.iter().map(|run| (run.slot_at.unwrap(), run.scheduled_at)).collect();
+    slots.sort_unstable();
+    slots
+}
+
+pub async fn a_slot_of_an_excluded_day_runs_on_the_next_allowed_one(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let days = put(&world, "de", &["2026-11-16..2026-11-17 closed"], "00:00").await;
+    let made = rolling(job("daily", "0 9 * * *"), &days, Roll::Next);
+    let row = world.create(made.clone()).await;
+    assert_eq!(row.job.definition.policies.calendars, made.policies.calendars);
+    world.plan(at("09:00")).await;
+    world.run_due(&success(), at("09:00")).await;
+    let (moved_to, first, second) =
+        (at("2026-11-18T09:00:00Z"), at("2026-11-16T09:00:00Z"), at("2026-11-17T09:00:00Z"));
+    assert_eq!(world.get("daily").await.timer.unwrap().next_run_at, Some(moved_to));
+    assert_eq!(world.plan(at("2026-11-17T10:00:00Z")).await.runs.len(), 0);
+    assert_eq!(world.plan(moved_to).await.runs.len(), 3);
+    let expected = [(at("09:00"), at("09:00")), (first, moved_to), (second, moved_to), (moved_to, moved_to)];
+    assert_eq!(slots(&world).await, expected);
+    assert_eq!(world.plan(moved_to).await.runs.len(), 0, "planned once");
+    assert_eq!(world.gaps(&GapFilter::default()).await, []);
+    let id = row.job.definition.id;
+    let outcome = world.store.slot_outcome(id, None, first).await.unwrap();
+    assert!(matches!(outcome, Some(SlotOutcome::Run(run)) if run.scheduled_at == moved_to));
+    // One after the other, though they are due at once.
+    let mut started = Vec::new();
+    for _ in 0..3 {
+        let claims = world.run_due(&success(), moved_to).await;
+        assert_eq!(claims.len(), 1);
+        started.push(claims[0].run.slot_at.unwrap());
+    }
+    assert_eq!(started, [first, second, moved_to]);
+}
+
+pub async fn a_slot_that_ran_on_the_day_before_does_not_run_again_after_an_edit(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let days = put(&world, "de", &["2026-11-16 closed"], "00:00").await;
+    world.create(rolling(job("daily", "0 9 * * *"), &days, Roll::Previous)).await;
+    world.plan(at("09:00")).await;
+    let monday = at("2026-11-16T09:00:00Z");
+    assert_eq!(slots(&world).await, [(at("09:00"), at("09:00")), (monday, at("09:00"))], "a day before its own time");
+    assert_eq!(world.get("daily").await.timer.unwrap().next_run_at, Some(at("2026-11-17T09:00:00Z")));
+    put(&world, "de", &["2026-12-24"], "10:00").await;
+    let all = current(&world).await;
+    let follow = |view: &JobView| change::follow_calendars(view, all.clone(), job_id("daily", 2), "ana", at("10:00"));
+    world.try_change("daily", at("10:00"), follow).await.unwrap();
+    assert_eq!(world.get("daily").await.timer.unwrap().next_run_at, Some(at("2026-11-17T09:00:00Z")));
+    assert_eq!(world.plan(monday).await.runs.len(), 0);
+    assert_eq!(world.plan(at("2026-11-17T09:00:00Z")).await.runs.len(), 1);
+    assert_eq!(world.gaps(&GapFilter::default()).await, []);
 }
 
 pub async fn a_job_with_other_days_than_its_calendar_is_refused(fresh: Fresh) {

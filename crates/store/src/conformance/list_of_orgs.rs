@@ -145,6 +145,8 @@ macro_rules! conformance_cases_of_orgs {
                 a_calendar_reads_back_as_it_was_written,
                 a_calendar_has_versions,
                 a_job_does_not_fire_on_excluded_days,
+                a_slot_of_an_excluded_day_runs_on_the_next_allowed_one,
+                a_slot_that_ran_on_the_day_before_does_not_run_again_after_an_edit,
                 a_job_with_other_days_than_its_calendar_is_refused,
                 an_edit_reaches_a_job_as_its_next_version,
                 the_zone_of_an_org_decides_its_days,

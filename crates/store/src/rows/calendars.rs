@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everbell_core::calendar::{
-    Calendar, CalendarContent, CalendarName, CalendarRules, DayEntry, MAX_CALENDARS, Weekdays,
+    Calendar, CalendarContent, CalendarName, CalendarRules, DayEntry, MAX_CALENDARS, Roll, Weekdays,
 };
 use everbell_core::store::{StoreError, StoreResult, StoredCalendar};
 use everbell_core::{Definition, Invalid, Source, Zone};
@@ -57,6 +57,8 @@ pub(super) struct CalendarsText {
     exclude: Vec<NamedText>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     only: Vec<NamedText>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    roll: Option<String>,
 }
 
 /// The part of the JSON of policies by which statements find jobs that use calendars.
@@ -72,7 +74,8 @@ impl CalendarsText {
             };
             calendars.iter().map(text).collect()
         };
-        let text = || CalendarsText { exclude: texts(&rules.exclude), only: texts(&rules.only) };
+        let roll = (rules.roll != Roll::default()).then(|| rules.roll.to_string());
+        let text = || CalendarsText { exclude: texts(&rules.exclude), only: texts(&rules.only), roll };
         (!rules.is_empty()).then(text)
     }
 
@@ -84,7 +87,9 @@ impl CalendarsText {
             };
             texts.into_iter().map(one).collect::<Result<Vec<_>, Invalid>>()
         };
-        Ok(CalendarRules { exclude: read(self.exclude)?, only: read(self.only)? })
+        let word = self.roll.as_deref().map_or(Some(Roll::default()), Roll::from_word);
+        let roll = word.ok_or_else(|| Invalid::new("policies", "unknown calendar.roll"))?;
+        Ok(CalendarRules { exclude: read(self.exclude)?, only: read(self.only)?, roll })
     }
 }
 

@@ -76,6 +76,8 @@ struct Facts {
     slot: Option<(Markup, Markup, String)>,
     /// The scheduled time, if the run was moved.
     moved: Option<Markup>,
+    /// The day of its slot, if that moved to another day.
+    rolled: Option<String>,
     /// The number of other slots that the run covers.
     folded: u64,
     caught_up: bool,
@@ -270,6 +272,7 @@ impl Facts {
                 .slot_at
                 .filter(|slot| *slot != run.scheduled_at)
                 .map(|_| clock.at(run.scheduled_at, zone.as_ref())),
+            rolled: rolled(found, zone.as_ref()),
             folded: run.folded,
             caught_up: run.catch_up,
             attempt: run.attempt,
@@ -286,6 +289,16 @@ impl Facts {
             trace_id: run.trace_context.as_ref().map(|context| context.trace_id().to_owned()),
         }
     }
+}
+
+/// The day that its slot was moved from, because a calendar excludes it.
+fn rolled(found: &RunData, zone: Option<&Zone>) -> Option<String> {
+    let slot = found.run.slot_at?;
+    let spec = found.row.as_ref()?.job.definition.spec.as_ref().ok()?;
+    // Of a run for an org the days are those of its zone.
+    let spec = zone.map_or_else(|| spec.clone(), |zone| spec.in_zone(zone.clone()));
+    let moved = spec.moved_to(spec.fires_at(slot).filter(|at| *at != slot)?);
+    moved.into_iter().find(|moved| moved.slot == slot).map(|moved| moved.day())
 }
 
 /// A run that this one started when it ended.

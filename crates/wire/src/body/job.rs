@@ -283,7 +283,7 @@ mod tests {
                 "grace": "PT30S", "timeout": "PT1H", "jitter": "PT5S", "onLeaseLoss": "continue", "pauseAfterFailures": 3,
                 "retry": {"maxAttempts": 4, "initial": "PT1S", "max": "PT1M"},
                 "dependsOn": {"jobKey": "etl", "within": "PT24H"}, "dst": {"gap": "skip", "fold": "both"}, "onLost": "retry",
-                "priority": -7, "calendar": {"exclude": ["weekend"], "only": []},
+                "priority": -7, "calendar": {"exclude": ["weekend"], "only": [], "roll": "previous"},
             },
         })
     }

@@ -1,5 +1,6 @@
 //! The policies of a job as the API and the configuration file take them.
 
+use everbell_core::calendar::{CalendarNames, Roll};
 use everbell_core::cron::{Dst, DstFold, DstGap};
 use everbell_core::{Backoff, CatchUp, Draft, OnLeaseLoss, OnLost, Overlap, PolicyValues};
 
@@ -40,6 +41,11 @@ const NAMES: Kind = Kind::List { of: &TEXT, max: 16 };
 pub const CALENDAR: &[Field] = &[
     optional("exclude", NAMES, "Names of calendars on whose days the job does not fire. They win over `only`."),
     optional("only", NAMES, "Names of calendars: the job fires only on their days. Default: on all days."),
+    optional(
+        "roll",
+        Kind::Word(&["skip", "next", "previous"]),
+        "How slots on other days are handled: they do not fire, or fire at their local time of the next or of the last allowed day, at most 31 days away. Only for schedules with at most 24 fixed times of day. Default: `skip`.",
+    ),
 ];
 
 /// The members of `policies`.
@@ -98,7 +104,7 @@ pub(crate) const FIELDS: &[Field] = &[
     optional(
         "calendar",
         Kind::Component("CalendarRulesInput", CALENDAR),
-        "Calendars that limit the days on which the job fires. Excluded slots are recorded as a gap, and are neither missed nor caught up.",
+        "Calendars that limit the days on which the job fires. Slots on other days are recorded as a gap, and are neither missed nor caught up, unless `roll` moves them.",
     ),
 ];
 
@@ -130,7 +136,11 @@ pub(crate) fn read(form: &Form<'_>, draft: &mut Draft) {
         calendars: defaults.calendars,
     };
     let names = |path: &str| form.list(path).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    draft.calendars = Some((names("policies.calendar.exclude"), names("policies.calendar.only")));
+    draft.calendars = Some(CalendarNames {
+        exclude: names("policies.calendar.exclude"),
+        only: names("policies.calendar.only"),
+        roll: form.word("policies.calendar.roll", Roll::from_word).unwrap_or_default(),
+    });
     draft.depends_on = form
         .text("policies.dependsOn.jobKey")
         .zip(span("dependsOn.within"))

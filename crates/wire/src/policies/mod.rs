@@ -35,6 +35,18 @@ words!(
 );
 
 words!(
+    /// How slots on days that calendars exclude are handled.
+    Roll from core::calendar::Roll {
+        /// They do not fire.
+        Skip = "skip",
+        /// They fire at their local time of the next allowed day.
+        Next = "next",
+        /// They fire at their local time of the last allowed day before.
+        Previous = "previous",
+    }
+);
+
+words!(
     /// How missed slots are handled.
     CatchUp from core::CatchUp {
         /// Run the latest missed slot once.
@@ -175,13 +187,23 @@ pub struct CalendarPolicy {
     pub exclude: Vec<String>,
     /// Fires only on days of these calendars; on all days if there is none.
     pub only: Vec<String>,
+    /// How slots on other days are handled.
+    #[serde(default)]
+    pub roll: Roll,
+}
+
+#[expect(clippy::derivable_impls, reason = "the macro that makes the type takes no attributes of its variants")]
+impl Default for Roll {
+    fn default() -> Roll {
+        Roll::Skip
+    }
 }
 
 impl From<&CalendarRules> for CalendarPolicy {
     fn from(rules: &CalendarRules) -> CalendarPolicy {
         let names =
             |calendars: &[Arc<Calendar>]| calendars.iter().map(|calendar| calendar.name().to_string()).collect();
-        CalendarPolicy { exclude: names(&rules.exclude), only: names(&rules.only) }
+        CalendarPolicy { exclude: names(&rules.exclude), only: names(&rules.only), roll: rules.roll.into() }
     }
 }
 

@@ -4,7 +4,7 @@
 //! elapsed time (`*/30 * * * *`) therefore never get one.
 
 use everbell_core::cron::{Dst, DstFold, DstGap};
-use everbell_core::{OffsetChange, Spec, Zone};
+use everbell_core::{MovedSlot, OffsetChange, Spec, Zone};
 use jiff::tz::Offset;
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,8 +13,30 @@ use crate::clock_face;
 /// Longer than any clock change: clocks go back by less than this, and forward by at most a day.
 const MAX_CLOCK_CHANGE: SignedDuration = SignedDuration::from_hours(25);
 
-/// Describes how daylight saving time affected a fire of this schedule; `None` if it did not.
+/// The most slots of other days that a note names.
+const MAX_NAMED_SLOTS: usize = 3;
+
+/// Describes what is special about a fire of this schedule: slots that moved to its day, and the effect of daylight saving
+/// time. `None` if there is nothing.
 pub fn note(spec: &Spec, at: Timestamp) -> Option<String> {
+    let notes: Vec<String> = moved(spec, at).into_iter().chain(clock_change(spec, at)).collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+/// Names the days of the slots that moved to this fire.
+fn moved(spec: &Spec, at: Timestamp) -> Option<String> {
+    let moved = spec.moved_to(at);
+    let mut days: Vec<String> = moved.iter().map(MovedSlot::day).collect();
+    days.dedup();
+    let more = days.len().saturating_sub(MAX_NAMED_SLOTS);
+    days.truncate(MAX_NAMED_SLOTS);
+    let named = days.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() };
+    let is_own = spec.slots_at(at).contains(&at);
+    (!moved.is_empty())
+        .then(|| if is_own { format!("also moved here: {named}") } else { format!("moved from {named}") })
+}
+
+fn clock_change(spec: &Spec, at: Timestamp) -> Option<String> {
     let (after, until) = (at.checked_sub(MAX_CLOCK_CHANGE).ok()?, at.checked_add(MAX_CLOCK_CHANGE).ok()?);
     spec.zone().changes_between(after, until).into_iter().find_map(|change| note_on(spec, at, change))
 }

@@ -281,8 +281,7 @@ fn timing(form: &JobForm, now: Timestamp) -> Option<Definition> {
 
 /// Returns the schedule on the days that the calendars of the form allow. Unknown names are refused when the form is sent.
 pub(super) async fn on_allowed_days(request: &UiRequest, draft: &Draft, spec: Spec) -> Result<Spec, Problem> {
-    let (exclude, only) = draft.calendars.clone().unwrap_or_default();
-    let rules = CalendarRules::from_names(&exclude, &only).unwrap_or_default();
+    let rules = CalendarRules::from_names(&draft.calendars.clone().unwrap_or_default()).unwrap_or_default();
     if rules.is_empty() || spec.expression().is_none() {
         return Ok(spec);
     }
