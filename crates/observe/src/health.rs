@@ -138,7 +138,6 @@ async fn overdue(bell: &Everbell, alive: Duration, patience: Duration) -> Option
         }
     };
     match tokio::time::timeout(patience, overdue).await {
-        Ok(Ok(None)) => None,
         Ok(Ok(Some(None))) => Some(good(NAME, "no job whose target a live instance serves is overdue")),
         Ok(Ok(Some(Some((key, late))))) => {
             let late = late.as_secs();
@@ -150,8 +149,8 @@ async fn overdue(bell: &Everbell, alive: Duration, patience: Duration) -> Option
             ))
         }
         Ok(Err(error)) => Some(bad(NAME, error.to_string())),
-        // The check of the database says so.
-        Err(_) => None,
+        // No live target, or a database that does not answer, which its own check says.
+        Ok(Ok(None)) | Err(_) => None,
     }
 }
 

@@ -149,7 +149,7 @@ impl<'a> Engine<'a> {
             job.running = 0;
             let mut lost = Vec::new();
             for (id, run) in job.active.iter_mut().filter(|(_, run)| run.status == RunStatus::Running && !run.lost) {
-                (run.lost, run.has_place) = (true, false);
+                run.lost = true;
                 lost.push((*id, run.attempt));
                 job.result.records[run.record].end_attempt(now);
             }
@@ -199,30 +199,27 @@ impl<'a> Engine<'a> {
     }
 
     fn settle_lost(&mut self, number: usize, id: RunId, attempt: u32, now: Timestamp) {
-        let Some(run) = self.jobs[number].active.get_mut(&id).filter(|run| run.attempt == attempt) else { return };
-        run.lost = false;
         self.settle(number, id, Some(attempt), Outcome::Lost(None), now);
     }
 
     /// Ends an attempt, or a run that waits. An attempt that is not the current one any more decides nothing.
     fn settle(&mut self, number: usize, id: RunId, attempt: Option<u32>, outcome: Outcome, now: Timestamp) {
         let job = &mut self.jobs[number];
-        let Some(run) = job.active.get(&id).filter(|run| !run.lost) else { return };
+        let is_loss = matches!(outcome, Outcome::Lost(_));
+        let Some(run) = job.active.get(&id).filter(|run| run.lost == is_loss) else { return };
         if attempt.is_some_and(|attempt| attempt != run.attempt || run.status != RunStatus::Running) {
             return;
         }
         let settling = Settling::new(id, run.status, run.attempt, Some(&job.definition.policies));
         let Some(decided) = settle(&settling.after(run.earlier.clone()), outcome, now) else { return };
         let canceled = if run.cancel_requested { cancel_retry(&decided, REPLACER, now) } else { None };
-        // The place of a lost run went with its instance.
-        if run.has_place {
+        if run.status != RunStatus::Running {
+            self.places.withdraw(number, id);
+        } else if !is_loss {
+            // The place of a lost run went with its instance.
             self.places.leave(number);
             job.running -= 1;
-        }
-        if run.status == RunStatus::Running {
             job.result.records[run.record].end_attempt(now);
-        } else {
-            self.places.withdraw(number, id);
         }
         self.apply(number, canceled.unwrap_or(decided), now);
         self.offer_held(number);
@@ -233,7 +230,7 @@ impl<'a> Engine<'a> {
         match transition.to {
             Next::Retry { not_before, ended, .. } => {
                 let Some(run) = job.active.get_mut(&transition.run_id) else { return };
-                (run.status, run.has_place) = (RunStatus::Pending, false);
+                (run.status, run.lost) = (RunStatus::Pending, false);
                 run.available_at = not_before;
                 run.earlier.extend(ended);
                 job.result.records[run.record].status = SlotStatus::Waiting;
@@ -290,7 +287,7 @@ impl<'a> Engine<'a> {
             let Some((id, number)) = self.places.take_next() else { return };
             let job = &mut self.jobs[number];
             let Some(run) = job.active.get_mut(&id) else { continue };
-            (run.status, run.has_place) = (RunStatus::Running, true);
+            run.status = RunStatus::Running;
             run.held = false;
             run.attempt += 1;
             let (attempt, record) = (run.attempt, &mut job.result.records[run.record]);

@@ -21,8 +21,6 @@ pub(super) struct Active {
     pub(super) cancel_requested: bool,
     /// Its instance is gone.
     pub(super) lost: bool,
-    /// Whether it is at work on an instance.
-    pub(super) has_place: bool,
     pub(super) attempt: u32,
     pub(super) earlier: Vec<EarlierAttempt>,
     pub(super) available_at: Timestamp,
@@ -121,7 +119,6 @@ impl<'a> JobState<'a> {
             held,
             cancel_requested: false,
             lost: false,
-            has_place: false,
             attempt: 0,
             earlier: Vec::new(),
             available_at: scheduled_at,

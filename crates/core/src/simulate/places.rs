@@ -19,7 +19,8 @@ struct Lane {
 }
 
 pub(super) struct Places {
-    places: u32,
+    /// How many there are of all instances together.
+    all: u32,
     running: u32,
     pub(super) peak: u32,
     pub(super) peak_at: Option<Timestamp>,
@@ -38,7 +39,7 @@ impl Places {
             lanes.push(lane(*places));
         }
         let lane_of = jobs.iter().map(|job| of_target.get(&job.definition.target).copied().unwrap_or(0));
-        Places { places: scenario.places, running: 0, peak: 0, peak_at: None, lane_of: lane_of.collect(), lanes }
+        Places { all: scenario.places, running: 0, peak: 0, peak_at: None, lane_of: lane_of.collect(), lanes }
     }
 
     fn lane(&mut self, job: usize) -> &mut Lane {
@@ -64,7 +65,7 @@ impl Places {
     pub(super) fn take_next(&mut self) -> Option<(RunId, usize)> {
         let free = self.lanes.iter().enumerate().filter(|(_, lane)| lane.running < lane.places);
         let first = free.filter_map(|(index, lane)| Some((lane.ready.first()?, index))).min();
-        let lane = first.filter(|_| self.running < self.places).map(|(_, lane)| lane)?;
+        let lane = first.filter(|_| self.running < self.all).map(|(_, lane)| lane)?;
         self.lanes[lane].ready.pop_first().map(|(_, _, run, job)| (run, job))
     }
 

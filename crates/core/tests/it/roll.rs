@@ -173,7 +173,7 @@ fn gaps(plan: &Plan) -> Vec<(GapReason, u64, String)> {
     plan.gaps.iter().map(|gap| (gap.reason, gap.slots, gap.first_slot_at.strftime("%a %H:%M").to_string())).collect()
 }
 
-fn pairs<'a>(runs: &'a [(String, String)]) -> Vec<(&'a str, &'a str)> {
+fn pairs(runs: &[(String, String)]) -> Vec<(&str, &str)> {
     runs.iter().map(|(slot, at)| (slot.as_str(), at.as_str())).collect()
 }
 
