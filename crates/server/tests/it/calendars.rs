@@ -132,8 +132,9 @@ fn zone_of_noon() -> String {
 fn slots_of_excluded_days_run_on_allowed_ones(server: &Server) {
     let zone = zone_of_noon();
     let soon = everbell_cli::clock::wall() + SignedDuration::from_secs(20);
-    let local =
-        |hours: i64| (soon + SignedDuration::from_hours(hours)).to_zoned(jiff::tz::TimeZone::get(&zone).unwrap());
+    let local = |hours: i64| {
+        (soon + SignedDuration::from_hours(hours)).to_zoned(everbell_core::Zone::get(&zone).unwrap().as_jiff().clone())
+    };
     let (today, tomorrow) = (local(0), local(24));
     put(server, "closures", &json!({"dates": [format!("{} inventory", tomorrow.date())]}));
     let expression = format!("{} {} {} * * *", today.second(), today.minute(), today.hour());

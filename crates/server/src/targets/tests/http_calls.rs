@@ -19,7 +19,8 @@ pub(super) async fn server(answer: ResponseTemplate) -> MockServer {
 /// The one call that the slot of a job with this key makes.
 async fn call(key: &str, change: impl FnOnce(&mut HttpSettings)) -> (RunRecord, Request) {
     let server = server(ResponseTemplate::new(200)).await;
-    let run = fired(http(format!("{}/hooks/brief?a=b", server.uri()), change), key, json!({ "to": "é" })).await;
+    let settings = http(format!("{}/hooks/brief?a=b", server.uri()), change);
+    let run = Box::pin(fired(settings, key, json!({ "to": "é" }))).await;
     assert_eq!((run.status, result(&run)), (RunStatus::Succeeded, Some(r#"{"status":200}"#)), "{run:?}");
     let mut calls = server.received_requests().await.unwrap();
     assert_eq!(calls.len(), 1);
