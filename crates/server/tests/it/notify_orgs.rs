@@ -1,5 +1,7 @@
 //! Rules that look at orgs one by one, as a receiver of their messages sees them.
 
+#![allow(clippy::unwrap_used, reason = "also the functions that only tests call may panic")]
+
 use std::collections::BTreeSet;
 use std::fs;
 
