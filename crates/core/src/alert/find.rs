@@ -110,7 +110,7 @@ pub(super) struct Finding {
 }
 
 impl JobFacts {
-    /// What they are about.
+    /// The job, with its org if there is one.
     pub(super) fn subject(&self) -> Subject {
         let key = self.job.definition.key.clone();
         match &self.org {

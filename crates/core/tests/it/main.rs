@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "what cannot be unwrapped fails the test")]
 
 mod alert;
+mod alert_orgs;
 mod alert_timing;
 mod backfill;
 mod calendar;

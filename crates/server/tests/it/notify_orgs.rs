@@ -38,12 +38,12 @@ fn run(server: &Server, org: &str, status: &str) {
     server.until(&format!("/runs/{id}"), |run| run["status"] == status);
 }
 
-fn told(got: &[Got]) -> BTreeSet<(String, String)> {
+fn changes(got: &[Got]) -> BTreeSet<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     got.iter().map(|got| (text(&got.body["type"]), text(&got.body["data"]["problem"]["orgId"]))).collect()
 }
 
-fn each_org_is_told_of(server: &Server, receiver: &Receiver) {
+fn messages_name_their_org(server: &Server, receiver: &Receiver) {
     for org in ["acme", "bolt", "cove"] {
         server.put(&format!("/orgs/{org}"), &json!({ "timezone": "UTC" })).expect(201);
     }
@@ -56,7 +56,7 @@ fn each_org_is_told_of(server: &Server, receiver: &Receiver) {
         run(server, org, "failed");
     }
     let first = receiver.until(1);
-    assert_eq!(told(&first), BTreeSet::from([("problem.opened".to_owned(), "acme".to_owned())]));
+    assert_eq!(changes(&first), BTreeSet::from([("problem.opened".to_owned(), "acme".to_owned())]));
     let data = &first[0].body["data"];
     assert_eq!(
         (&data["title"], &data["problem"]["count"]),
@@ -68,7 +68,7 @@ fn each_org_is_told_of(server: &Server, receiver: &Receiver) {
     run(server, "cove", "succeeded");
     run(server, "bolt", "failed");
     let second = receiver.until(2);
-    assert_eq!(told(&second[1..]), BTreeSet::from([("problem.opened".to_owned(), "bolt".to_owned())]));
+    assert_eq!(changes(&second[1..]), BTreeSet::from([("problem.opened".to_owned(), "bolt".to_owned())]));
     let open = server.get("/problems?open=true&jobKey=brief").expect(200);
     let open: BTreeSet<&str> =
         open["items"].as_array().unwrap().iter().map(|problem| problem["orgId"].as_str().unwrap()).collect();
@@ -81,18 +81,18 @@ fn each_org_is_told_of(server: &Server, receiver: &Receiver) {
     server.patch("/orgs/bolt", &json!({ "enabled": false })).expect(200);
     let ends = receiver.until(4);
     let over = |org: &str| ("problem.recovered".to_owned(), org.to_owned());
-    assert_eq!(told(&ends[2..]), BTreeSet::from([over("acme"), over("bolt")]));
+    assert_eq!(changes(&ends[2..]), BTreeSet::from([over("acme"), over("bolt")]));
     server.until("/problems?orgId=bolt", |list| list["items"][0]["closedBecause"] == "the org is disabled or deleted");
 }
 
 #[test]
 fn each_org_has_problems_of_its_own() {
     let receiver = Receiver::start(&[]);
-    each_org_is_told_of(&Server::with(&config(receiver.port)).registered(), &receiver);
+    messages_name_their_org(&Server::with(&config(receiver.port)).registered(), &receiver);
 }
 
 #[test]
 fn each_org_has_problems_of_its_own_on_postgresql() {
     let receiver = Receiver::start(&[]);
-    each_org_is_told_of(&Server::postgres(&config(receiver.port)).registered(), &receiver);
+    messages_name_their_org(&Server::postgres(&config(receiver.port)).registered(), &receiver);
 }

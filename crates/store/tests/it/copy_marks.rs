@@ -190,6 +190,8 @@ async fn target_is_left_alone_until_the_source_is_known_to_be_good() {
                  drop function everbell.enqueue;
                  create function everbell.enqueue(text, jsonb, timestamptz, text, text) returns bigint language sql return 1;
                  alter table everbell.inbox drop column priority, drop column if_unfinished;
+                 alter table everbell.problems drop column org_id;
+                 create unique index problems_open on everbell.problems (kind, job_key) where closed_at is null;
                  insert into everbell.instances (id, host, pid, version, roles, targets, started_at, heartbeat_at, draining,
                    clock_skew_ms)
                  values ('0190a0c2-0000-8000-8000-00000000aaab', 'web1', 7, '1', '', '', now(), clock_timestamp(), false, 0)";
