@@ -63,8 +63,7 @@ fn a_failing_job_is_told_once_and_so_is_its_recovery() {
     let first = decide(&rules, &[facts(1)], &[], &problems, at("01:00:05"));
     assert_eq!(sent_changes(&first), [("all", Change::Opened)]);
     applied(&mut problems, &first);
-    let again = decide(&rules, &[facts(1)], &[], &problems, at("01:00:10"));
-    assert_eq!(again, Decision::default());
+    assert_eq!(decide(&rules, &[facts(1)], &[], &problems, at("01:00:10")), Decision::default());
     // More failures change the problem, and tell nobody.
     let mut more = facts(2);
     more.last_failure = Some(failure(at("01:05:00")));
