@@ -44,7 +44,8 @@ pub(super) fn compose(notice: &Notice, job: Option<&JobRow>, run: Option<&Run>, 
         (None, Some(job)) => format!("everbell jobs show {}", quoted(job.as_str())),
         (None, None) => "everbell instances list".to_owned(),
     };
-    let next = job.and_then(JobRow::next_run_at).filter(|_| problem.is_open());
+    // Of a job that fires for each org, this is the next run of any of them.
+    let next = job.and_then(JobRow::next_run_at).filter(|_| problem.is_open() && problem.subject.org().is_none());
     let slot = run.and_then(|run| run.slot_at);
     let output = run.and_then(|run| run.output.as_deref()).map(|output| end_of(output, MAX_OUTPUT_BYTES));
     let reason = storable_text(&problem.reason, MAX_REASON_BYTES);
