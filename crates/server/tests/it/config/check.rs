@@ -103,7 +103,7 @@ fn the_example_is_valid_wherever_it_is_read() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.lines().all(|line| line.ends_with("was not found on this machine")), "{}", ran.stderr);
     assert!(
-        ran.stdout.starts_with(&format!("ok: {example}: 3 targets, 5 jobs, 1 calendar, 3 channels, 3 rules\n")),
+        ran.stdout.starts_with(&format!("ok: {example}: 3 targets, 5 jobs, 1 calendar, 3 channels, 4 rules\n")),
         "{}",
         ran.stdout
     );
