@@ -75,7 +75,7 @@ enum CalendarsCommand {
     Show(ShowArgs),
     /// Create a calendar or replace all of its days
     ///
-    /// The jobs that use it get a new version at once. `--dry-run` shows which fires change and changes nothing.
+    /// The jobs that use it get a new version at once. With `--dry-run`, nothing changes.
     #[command(before_help = SET_EXAMPLES)]
     Set(SetArgs),
     /// Delete a calendar that no job uses
@@ -117,7 +117,7 @@ struct SetArgs {
     /// The IANA time zone of the days. Default: that of the job, or of the org.
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
-    /// Show which fires change, and change nothing.
+    /// Show which runs would be added or removed, without changing anything.
     #[arg(long)]
     dry_run: bool,
     /// The reason, for the audit trail.

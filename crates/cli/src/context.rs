@@ -57,7 +57,7 @@ enum ContextCommand {
     /// machine can see command lines.
     #[command(before_help = ADD_EXAMPLES)]
     Add(AddArgs),
-    /// Make a server the current one, unless a flag or a variable names another
+    /// Make a server the current one, which is used unless a flag or a variable names another
     #[command(before_help = USE_EXAMPLES)]
     Use {
         /// The name of the context.

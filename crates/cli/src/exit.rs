@@ -28,7 +28,7 @@ pub enum Exit {
     NotFound = 3,
     /// The token is missing or not valid, or its role is too low.
     Denied = 4,
-    /// The object was changed meanwhile, or another run is active.
+    /// The object has changed in the meantime, or another run is active.
     Conflict = 5,
     /// The run that the command waited for failed.
     RunFailed = 6,

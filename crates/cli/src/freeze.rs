@@ -55,16 +55,16 @@ pub(crate) struct FreezeArgs {
 
 #[derive(Debug, Subcommand)]
 enum FreezeCommand {
-    /// List freezes that are in force or still to come
+    /// List current and upcoming freezes
     #[command(before_help = LIST_EXAMPLES)]
     List(ListArgs),
     /// Announce a freeze
     ///
-    /// Slots inside it become a gap with the reason `frozen` and are not caught up. Runs by hand, retries and backfills go
-    /// on. A one-time job waits until its end.
+    /// Slots during the freeze become gaps with the reason `frozen` and are not caught up. Manual runs, retries and backfills
+    /// continue. A one-time job waits until the freeze ends.
     #[command(before_help = ADD_EXAMPLES)]
     Add(AddArgs),
-    /// End a freeze before its time, or cancel one that is still to come
+    /// End a freeze early, or cancel an upcoming one
     #[command(before_help = END_EXAMPLES)]
     End(EndArgs),
 }
@@ -85,7 +85,7 @@ struct AddArgs {
     /// The end of the freeze; `+4d` counts from now.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     until: String,
-    /// The reason, 3 to 500 characters.
+    /// The reason, from 3 to 500 characters.
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Only jobs with this label, `NAME=VALUE` or `NAME`; default: all jobs.

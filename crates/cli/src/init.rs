@@ -25,7 +25,7 @@ pub const STARTER: &str = include_str!("init.toml");
 
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Write to this file; `-` is standard output. One that exists is never replaced.
+    /// Write to this file; `-` is standard output. An existing file is never replaced.
     #[arg(short, long, value_name = "FILE", default_value = DEFAULT_FILE)]
     file: PathBuf,
 }

@@ -62,8 +62,8 @@ enum JobsCommand {
     Once(create::OnceArgs),
     /// Edit a job, which creates its next version
     ///
-    /// Flags change only the fields that they name. Without flags, opens the job as TOML in VISUAL or EDITOR, and saves
-    /// the changes if the job did not change meanwhile; an empty or unchanged file changes nothing.
+    /// Flags change only the fields that they name. Without flags, opens the job as TOML in VISUAL or EDITOR, and saves the
+    /// changes if the job has not changed in the meantime; an empty or unchanged file changes nothing.
     #[command(name = "edit", visible_alias = "new-version", before_help = new_version::EXAMPLES)]
     NewVersion(new_version::NewVersionArgs),
     /// Go back to an older version of a job
@@ -108,7 +108,7 @@ enum JobsCommand {
     /// Explain what happened at a given time
     #[command(before_help = history::EXPLAIN_EXAMPLES)]
     Explain(history::ExplainArgs),
-    /// List the slots of a job without a run, and why
+    /// List a job's slots that got no run, and why
     #[command(before_help = history::GAPS_EXAMPLES)]
     Gaps(history::GapsArgs),
     /// Show job statistics: counts, durations, lags

@@ -72,10 +72,10 @@ pub(crate) use session::Session;
 
 #[derive(Debug, Subcommand)]
 enum Commands {
-    /// Write a configuration to begin with
+    /// Write a starter configuration file
     #[command(before_help = init::EXAMPLES)]
     Init(init::InitArgs),
-    /// Manage contexts, which are servers by name; lists them without a subcommand
+    /// Manage contexts, which are named servers; lists them without a subcommand
     #[command(before_help = context::EXAMPLES)]
     Context(context::ContextArgs),
     /// Explain and check cron expressions, offline
@@ -93,10 +93,10 @@ enum Commands {
     /// Manage orgs, each with its own time zone; lists them without a subcommand
     #[command(before_help = orgs::EXAMPLES)]
     Orgs(Box<orgs::OrgsArgs>),
-    /// Manage calendars of days on which jobs do not fire; lists them without a subcommand
+    /// Manage calendars of days on which jobs do or do not fire; lists them without a subcommand
     #[command(before_help = calendars::EXAMPLES)]
     Calendars(calendars::CalendarsArgs),
-    /// Announce freezes, in which schedules do not fire; lists them without a subcommand
+    /// Manage freezes, during which schedules do not fire; lists them without a subcommand
     #[command(before_help = freeze::EXAMPLES)]
     Freeze(freeze::FreezeArgs),
     /// Import jobs from other schedulers
@@ -108,7 +108,7 @@ enum Commands {
     /// Show the next runs of all jobs
     #[command(before_help = next::EXAMPLES)]
     Next(next::NextArgs),
-    /// List the slots of all jobs that got no run
+    /// List slots that got no run, for all jobs
     #[command(before_help = gaps::EXAMPLES)]
     Gaps(gaps::GapsArgs),
     /// List outages and the runs they affected
@@ -119,7 +119,8 @@ enum Commands {
     Outages(outages::OutagesArgs),
     /// Show the jobs that run, fail or cost the most
     ///
-    /// Counts every run that ended in the window. All versions and orgs of a job are counted together, one-time jobs by target.
+    /// Counts every run that ended in the window. All versions and orgs of a job are counted together; one-time jobs are counted
+    /// by target.
     #[command(before_help = top::EXAMPLES)]
     Top(top::TopArgs),
     /// Simulate jobs: which slots run, are skipped, coalesced or missed
@@ -170,7 +171,7 @@ enum Commands {
     /// Check the health of the server (exits with 0 or 1)
     #[command(before_help = healthcheck::EXAMPLES)]
     Healthcheck(healthcheck::HealthcheckArgs),
-    /// Print the completion script of a shell
+    /// Print the completion script for a shell
     #[command(before_help = completions::EXAMPLES, after_help = completions::INSTALLATION)]
     Completions(completions::CompletionsArgs),
     /// Write manual pages

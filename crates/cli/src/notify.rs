@@ -74,7 +74,7 @@ enum NotifyCommand {
     Channels(ChannelsArgs),
     /// Send a test message through a channel
     ///
-    /// Waits until the message was sent, and exits with 1 if that failed.
+    /// Waits until the message has been sent, and exits with 1 if that fails.
     #[command(before_help = TEST_EXAMPLES)]
     Test(TestArgs),
     /// List notification messages, newest first
@@ -95,7 +95,7 @@ struct TestArgs {
     /// The name of the channel.
     #[arg(value_name = "NAME")]
     name: String,
-    /// Do not wait until the message was sent.
+    /// Do not wait until the message has been sent.
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]

@@ -85,13 +85,14 @@ struct ListArgs {
     /// Only problems of this job.
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
-    /// Only problems of the runs for this org, which rules with `orgs` find.
+    /// Only problems with runs for this org, which rules with `orgs` find.
     #[arg(long, value_name = "ID")]
     org: Option<String>,
     /// Only problems of jobs with this label, `NAME=VALUE` or `NAME`.
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
-    /// Only problems of this kind: failed, `no_success`, `job_error`, `auto_paused`, missed, skipped, `late_start`, `too_long` or `instance_lost`.
+    /// Only problems of this kind: `failed`, `no_success`, `job_error`, `auto_paused`, `missed`, `skipped`, `late_start`,
+    /// `too_long` or `instance_lost`.
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// Show at most this many problems.

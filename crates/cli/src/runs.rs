@@ -54,14 +54,14 @@ enum RunsCommand {
     /// Cancel a pending or running run
     #[command(before_help = cancel::EXAMPLES)]
     Cancel(cancel::CancelArgs),
-    /// End a run that its remote side works on with success
+    /// Complete a run that its remote side is working on
     ///
-    /// For a run whose target answered 202. The token may be the run token that the target was called with.
+    /// For a run whose target responded with 202. The run token that the target received is accepted as the token.
     #[command(before_help = report::COMPLETE_EXAMPLES)]
     Complete(report::CompleteArgs),
-    /// End the attempt of a run that its remote side works on with a failure
+    /// Fail the attempt of a run that its remote side is working on
     ///
-    /// For a run whose target answered 202. The token may be the run token that the target was called with.
+    /// For a run whose target responded with 202. The run token that the target received is accepted as the token.
     #[command(before_help = report::FAIL_EXAMPLES)]
     Fail(report::FailArgs),
     /// Rerun a finished run, or all runs that match a filter

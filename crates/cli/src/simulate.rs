@@ -49,8 +49,8 @@ pub(crate) struct SimulateArgs {
     /// End here; relative times such as `+7d` count from `--from`.
     #[arg(long, value_name = "TIME", default_value = "+7d", allow_hyphen_values = true)]
     to: String,
-    /// Simulate an outage during this time, such as `02:00..04:30` on the day of `--from`, or `2027-03-28T02:00Z..+3h`. Runs
-    /// that are running when it begins are lost. Repeatable.
+    /// Simulate an outage during this time, such as `02:00..04:30` on the day of `--from`, or `2027-03-28T02:00Z..+3h`. Runs in
+    /// progress when it begins are lost. Repeatable.
     #[arg(long, value_name = "FROM..TO", allow_hyphen_values = true)]
     outage: Vec<String>,
     /// Simulate attempts of this duration, for all jobs or for one: `90s`, `nightly=90m`. Repeatable. Default: the median
@@ -73,7 +73,7 @@ pub(crate) struct SimulateArgs {
     /// List every slot, including those that ran once and on time.
     #[arg(long)]
     verbose: bool,
-    /// Draw a timeline to this file, as SVG; one that exists is replaced.
+    /// Draw a timeline to this file, as SVG; an existing file is replaced.
     #[arg(long, value_name = "FILE")]
     timeline: Option<PathBuf>,
     #[command(flatten)]

@@ -67,7 +67,8 @@ enum TargetsCommand {
     Show(ShowArgs),
     /// Define a target without a configuration file
     ///
-    /// Only where `targets.editable` of the configuration allows it. Secrets are given by reference: `env:NAME` or `file:PATH`.
+    /// Works only if `targets.editable` in the configuration allows it. Secrets are given by reference: `env:NAME` or
+    /// `file:PATH`.
     #[command(before_help = edit::ADD_EXAMPLES)]
     Add(edit::AddArgs),
     /// Change a target that is not in the configuration

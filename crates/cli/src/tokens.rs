@@ -87,7 +87,7 @@ struct CreateArgs {
     /// The role: viewers read, operators also run, pause and cancel, admins also change jobs and tokens.
     #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "admin"])]
     role: String,
-    /// The time when it expires: RFC 3339 or `+90d`; default: never.
+    /// When the token expires: RFC 3339 or `+90d`; default: never.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     expires: Option<String>,
     #[command(flatten)]

@@ -32,7 +32,7 @@ const COLUMNS: [Column; 9] = [
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
-    /// The order: most runs, most failures, most time spent, longest runs (without the longest 5 %) or latest starts first.
+    /// The order: most runs, most failures, most time spent, longest runs (95th percentile) or latest starts first.
     #[arg(long, value_name = "ORDER", default_value = "time", value_parser = ["runs", "failures", "time", "p95", "lag"])]
     by: String,
     /// The window, which ends now.
@@ -44,7 +44,7 @@ pub(crate) struct TopArgs {
     /// Only jobs with this target; may be repeated.
     #[arg(long, value_name = "LABEL")]
     target: Vec<String>,
-    /// Only jobs that failed since their last success.
+    /// Only jobs that have failed since their last success.
     #[arg(long)]
     failing: bool,
     /// Show at most this many jobs.

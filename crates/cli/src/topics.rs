@@ -15,8 +15,8 @@ Exit codes of every command:
     2  usage or validation error; nothing was changed
     3  not found
     4  not authenticated, or not allowed
-    5  conflict: a run was skipped because another one is active (also with --wait), a key exists already, or
-       the object was changed meanwhile
+    5  conflict: a run was skipped because another one is active (also with --wait), a key already exists, or
+       the object has changed in the meantime
     6  with --wait, or from `runs watch`: the run failed, was canceled, or was skipped after it was created
     7  timed out, or the server cannot be reached
   130  interrupted

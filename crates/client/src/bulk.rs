@@ -68,7 +68,7 @@ pub struct RerunRequest {
     pub reason: Option<String>,
     /// Return what would be started without starting it.
     pub dry_run: bool,
-    /// Also runs that such a request ran again within the last 24 hours.
+    /// Include runs that such a request already reran within the last 24 hours.
     pub again: bool,
 }
 

@@ -29,7 +29,7 @@ pub struct JobQuery {
     pub last_run_status: Vec<RunStatus>,
     /// Only jobs that cannot fire because their schedule or timer cannot be read, or only the others.
     pub errored: Option<bool>,
-    /// Only jobs that failed since their last success, or only the others.
+    /// Only jobs that have failed since their last success, or only the others.
     pub failing: Option<bool>,
     /// Only recurring or only one-time jobs.
     pub schedule_type: Option<ScheduleType>,
@@ -82,7 +82,7 @@ pub struct TopQuery {
     pub label: Option<String>,
     /// Only jobs with one of these targets; any if empty.
     pub target: Vec<String>,
-    /// Only jobs that failed since their last success, or only the others.
+    /// Only jobs that have failed since their last success, or only the others.
     pub failing: Option<bool>,
     /// The largest number of jobs, 20 if absent.
     pub limit: Option<u32>,
@@ -155,7 +155,7 @@ pub struct AllGapsQuery {
 pub struct NextQuery {
     /// Only fires at or after this time; now if absent.
     pub from: Option<Timestamp>,
-    /// Only fires before this time.
+    /// Only times before this one.
     pub to: Option<Timestamp>,
     /// Only fires of jobs with this label: `name` or `name=value`.
     pub label: Option<String>,

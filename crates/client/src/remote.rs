@@ -67,7 +67,7 @@ pub struct RunFail {
     /// The shortest wait before the next attempt, such as `PT30S`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<String>,
-    /// Text that is added to the output of the run.
+    /// Text to append to the output of the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
     /// The attempt; by default the current one, or that of the run token.

@@ -14,7 +14,7 @@ pub enum ChainOn {
     Success,
     /// It failed, after its last attempt.
     Failure,
-    /// It ended: it succeeded, failed, or was canceled while it was at work.
+    /// It ended: it succeeded, failed, or was canceled while it was running.
     Any,
 }
 words!(ChainOn { Success = "success", Failure = "failure", Any = "any" });

@@ -54,7 +54,7 @@ pub enum GapReason {
     Excluded,
     /// A freeze was in force.
     Frozen,
-    /// The job starts after several others, and not all of them ended as it needs.
+    /// The job starts after several others, and not all of them ended as required.
     Incomplete,
 }
 words!(GapReason {

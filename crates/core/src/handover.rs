@@ -23,7 +23,7 @@ pub struct Handover {
     pub run: RunId,
     /// The attempt that must be the current one.
     pub attempt: u32,
-    /// How long it may be silent until the run is lost.
+    /// How long it may be silent before the run is lost.
     pub lease: Duration,
     /// When the run times out.
     pub deadline: Timestamp,

@@ -248,7 +248,7 @@ pub struct Run {
     pub folded: u64,
     /// The current or last attempt, from 1; 0 before the first. The fence of its lease.
     pub attempt: u32,
-    /// The attempts before that one, oldest first. An attempt that never started is not listed.
+    /// The attempts before the current or last one, oldest first. An attempt that never started is not listed.
     pub earlier_attempts: Vec<EarlierAttempt>,
     /// When an executor claimed it, and which instance.
     pub claimed: Option<(Timestamp, InstanceId)>,

@@ -13,7 +13,7 @@ use super::route::{Route, route};
 pub(super) fn async_routes() -> Vec<Route> {
     let post = Method::POST;
     vec![
-        route(post.clone(), "/runs/{runId}/heartbeat", RunToken, remote::heartbeat).does("heartbeatRun", "Report that the remote side of a run is at work").body("RunHeartbeat", remote::HEARTBEAT)
+        route(post.clone(), "/runs/{runId}/heartbeat", RunToken, remote::heartbeat).does("heartbeatRun", "Report that the remote side of a run is still working").body("RunHeartbeat", remote::HEARTBEAT)
             .details("Extends the lease of the run, unless it was asked to stop.")
             .returns::<wire::RemoteRun>(200, "The run").problems(&[NotFound, Conflict]),
         route(post.clone(), "/runs/{runId}/progress", RunToken, remote::progress).does("reportRunProgress", "Report how far a run has come").body("RunProgressReport", remote::PROGRESS)
@@ -23,7 +23,7 @@ pub(super) fn async_routes() -> Vec<Route> {
             .details("Counts as a heartbeat. The last 64 KiB of output are kept.")
             .returns::<wire::RemoteRun>(200, "The run").problems(&[NotFound, Conflict]),
         route(post.clone(), "/runs/{runId}/complete", RunToken, remote::complete).does("completeRun", "End a run with success").body("RunComplete", remote::COMPLETE)
-            .details("The same report again is accepted again; any other report about an attempt that has ended is refused.")
+            .details("Sending the same report again is accepted; any other report about an attempt that has ended is refused.")
             .returns::<wire::RemoteRun>(200, "The run").problems(&[NotFound, Conflict]),
         route(post, "/runs/{runId}/fail", RunToken, remote::fail).does("failRun", "End the attempt of a run with a failure").body("RunFail", remote::FAIL)
             .details("The policies of the job decide whether another attempt follows. A run that was asked to stop is canceled.")

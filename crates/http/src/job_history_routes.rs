@@ -20,13 +20,13 @@ pub(super) fn job_history_routes() -> Vec<Route> {
             .returns::<wire::Explanation>(200, "The run, the gap, or the reason for neither").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/chain", RunHistory, job_history::chain).does("getJobChain", "Show the jobs before and after a job")
             .details("A job that starts after several others also has the groups of runs that it waits for.")
-            .returns::<wire::job::Chain>(200, "The jobs of the chain, each after those that it starts after").problems(&[NotFound]),
-        route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, job_history::gaps).does("listGaps", "List the slots of a job that have no run").query(job_history::GAPS)
+            .returns::<wire::job::Chain>(200, "The jobs of the chain, each after the jobs whose runs start it").problems(&[NotFound]),
+        route(get.clone(), "/jobs/{jobId}/gaps", RunHistory, job_history::gaps).does("listGaps", "List a job's slots that got no run").query(job_history::GAPS)
             .returns_page::<wire::Gap>("A page of gaps").problems(&[NotFound]),
         route(get, "/jobs/{jobId}/stats", RunHistory, job_history::stats).does("getJobStats", "Show job statistics").query(job_history::STATS)
             .returns::<wire::Stats>(200, "Counts, durations and lags").problems(&[NotFound]),
         route(Method::GET, "/top", RunHistory, top::list).does("listTopJobs", "List the jobs that run, fail or cost the most").query(top::TOP)
-            .details("Counts every run that ended in the window, from counters by hour. All versions and orgs of a job are counted together, one-time jobs by target.")
+            .details("Counts every run that ended in the window, from hourly counters. All versions and orgs of a job are counted together; one-time jobs are counted by target.")
             .returns::<wire::Top>(200, "The jobs, the largest value first"),
     ]
 }

@@ -231,7 +231,7 @@ fn org_routes() -> Vec<Route> {
         route(delete, "/orgs/{orgId}/jobs/{jobKey}", Role(Operator), org_jobs::delete).does("deleteOrgOverride", "Remove an org's override of a job").query(org_jobs::CLEAR)
             .returns_nothing(204, "The override is removed").problems(&[NotFound]),
         route(get, "/orgs/{orgId}/what-if", Role(Viewer), org_jobs::what_if).does("previewOrgMove", "Preview a move of an org to another time zone").query(org_jobs::WHAT_IF)
-            .returns::<wire::WhatIf>(200, "The fires before and after, and what happens on each local day").problems(&[NotFound]),
+            .returns::<wire::WhatIf>(200, "The runs before and after, and what happens on each local day").problems(&[NotFound]),
     ]
 }
 

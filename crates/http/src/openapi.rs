@@ -60,8 +60,8 @@ pub(crate) fn document(options: &ApiOptions) -> Value {
             "schemas": schemas,
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
-                "runToken": { "type": "http", "scheme": "bearer", "description": "The run token that a target was called with." },
-                "password": { "type": "http", "scheme": "basic", "description": "A token as the password of any name." },
+                "runToken": { "type": "http", "scheme": "bearer", "description": "The run token that a target received with its call." },
+                "password": { "type": "http", "scheme": "basic", "description": "A token as the password, with any user name." },
             },
         },
     })
@@ -230,13 +230,13 @@ const TAGS: [(&str, &str); 25] = [
     ("templates", "List cron expressions to start from."),
     ("targets", "List and try the targets that jobs run."),
     ("events", "Follow events as they happen."),
-    ("calendars", "Manage calendars of days on which jobs fire, or do not."),
-    ("gaps", "List the slots of all jobs that have no run."),
+    ("calendars", "Manage calendars of days on which jobs do or do not fire."),
+    ("gaps", "List slots that got no run, for all jobs."),
     ("outages", "List outages and their effect on jobs."),
     ("next", "List the next times at which jobs fire."),
     ("backfills", "List the backfills of all jobs."),
     ("stats", "Show statistics of all jobs."),
-    ("freezes", "Announce freezes, in which schedules do not fire."),
+    ("freezes", "Manage freezes, during which schedules do not fire."),
     ("audit", "List audit entries: who did what, and when."),
     ("instances", "List and drain the instances of the cluster."),
     ("tokens", "Manage access tokens."),
@@ -265,7 +265,7 @@ fn tag<'a>(mount: &str, path: &'a str) -> &'a str {
 
 fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
     let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-    names.map(|name| {
+    names.map(move |name| {
         let about = match name {
             "jobId" => "The job: its id, `key:NAME` or `key:NAME@VERSION`.",
             "runId" => "The id of a run.",
@@ -277,6 +277,10 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
             "sessionId" => "The id of a session.",
             "target" => "The label of a target.",
             "problem" => "The last part of the `type` of a problem.",
+            "freezeId" => "The id of a freeze.",
+            "problemId" => "The id of a problem.",
+            _ if path.starts_with("/calendars/") => "The name of a calendar.",
+            _ if path.starts_with("/notify/channels/") => "The name of a channel.",
             _ => "The name of a token.",
         };
         let schema = json!({ "type": "string", "minLength": 1 });

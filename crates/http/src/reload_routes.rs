@@ -20,7 +20,7 @@ const RELOAD: &[Field] = &[optional("dryRun", Value::Flag, "Only check, and repo
 pub(super) fn reload_routes() -> Vec<Route> {
     vec![
         route(Method::POST, "/config/reload", Role(Admin), reload).does("reloadConfig", "Reload the configuration of the instance that responds").query(RELOAD)
-            .details("Everything is checked first: a configuration with problems changes nothing. Runs in flight are not disturbed. Other instances keep theirs.")
+            .details("Everything is checked first: a configuration with problems changes nothing. Runs in flight are not disturbed. Other instances keep their configuration.")
             .returns::<wire::Reloaded>(200, "The changes").problems(&[NotFound, Conflict]),
     ]
 }

@@ -16,12 +16,12 @@ use super::route::{Route, route};
 pub(super) fn target_routes() -> Vec<Route> {
     vec![
         route(Method::GET, "/targets", Role(Viewer), targets::list).does("listTargets", "List targets and the instances that serve them")
-            .details("With the runs of the last 24 hours of each, from counters by hour. Admins also get its `[[target]]` block.")
+            .details("Each target has its runs of the last 24 hours, from hourly counters. Admins also get its `[[target]]` block.")
             .returns::<wire::Targets>(200, "The targets"),
         route(Method::GET, "/targets/{target}", Role(Viewer), targets::get).does("getTarget", "Get a target")
             .returns::<wire::Target>(200, "The target").problems(&[NotFound]),
         route(Method::PUT, "/targets/{target}", Role(Admin), target_edits::put).does("putTarget", "Create or replace a target").query(target_edits::WRITE).own_body("TargetInput", TARGET_INPUT).revised()
-            .details("Only types that `targets.editable` of the configuration names. Secrets are given by reference, to what `targets.secret_env` and `targets.secret_dir` release, and each instance looks them up. The instance that answers serves the target at once, others within seconds; runs in flight keep what they began with.")
+            .details("Only for types that `targets.editable` in the configuration lists. Secrets are given as references to variables and files that `targets.secret_env` and `targets.secret_dir` allow, and each instance looks them up. The instance that responds serves the target at once, others within seconds; runs in flight keep the definition with which they started.")
             .returns::<wire::TargetWritten>(200, "The target, and whether this instance can serve it").problems(&[Conflict]),
         route(Method::DELETE, "/targets/{target}", Role(Admin), target_edits::delete).does("deleteTarget", "Delete a target that is not in the configuration").query(target_edits::DELETE).revised()
             .details("Refused while current jobs name it, unless `force` is set.")

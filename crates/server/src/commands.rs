@@ -125,7 +125,7 @@ Examples:
 
 const ROOT_TOPICS: &str = "\
 Topics:
-  everbell help environment   variables that are read
+  everbell help environment   environment variables that everbell reads
   everbell help exit-codes    what the exit codes mean
   everbell help formatting    tables, tabs, JSON, colors
   everbell help time          how times are shown and written";

@@ -63,7 +63,7 @@ impl From<&store::Token> for Token {
     }
 }
 
-/// One action of a person, a program or everbell itself.
+/// An action by a person, a program or everbell itself.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
@@ -121,7 +121,7 @@ pub struct Session {
     pub role: Role,
     /// When the browser signed in.
     pub created_at: Timestamp,
-    /// When it ends if it is not used any more.
+    /// When it ends if it is not used again.
     pub expires_at: Timestamp,
     /// When it was used last, to the minute.
     pub last_used_at: Timestamp,

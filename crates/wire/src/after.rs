@@ -15,7 +15,7 @@ words!(
         Success = "success",
         /// It failed, after its last attempt.
         Failure = "failure",
-        /// It ended: it succeeded, failed, or was canceled while it was at work.
+        /// It ended: it succeeded, failed, or was canceled while it was running.
         Any = "any",
     }
 );
@@ -67,14 +67,13 @@ impl Parents {
     }
 }
 
-/// A job with those before and after it.
+/// A job, and the jobs before and after it in its chains.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Chain {
-    /// The jobs of the chain: each comes after those that it starts after. At most 50, the nearest ones; none if the job is
+    /// The jobs of the chain, each after the jobs whose runs start it. At most 50, the nearest ones; none if the job is
     /// in no chain.
     pub jobs: Vec<ChainJob>,
-    /// The last groups of runs that the job waits or waited for, if it starts after several jobs: at most 20, the one that
-    /// opened last first.
+    /// The last groups of runs that the job waits or waited for, if it starts after several jobs: at most 20, newest first.
     pub groups: Vec<RunGroup>,
 }
 
@@ -104,7 +103,7 @@ pub struct RunGroup {
     pub opened_at: Timestamp,
     /// When the wait ends.
     pub deadline: Timestamp,
-    /// When all of them had ended as wanted, or the wait was over; null while the job waits.
+    /// When all of them had ended with an outcome that counts, or the wait was over; null while the job waits.
     pub closed_at: Option<Timestamp>,
     /// The run that the group started; null if none.
     pub started_run_id: Option<String>,
@@ -124,7 +123,7 @@ pub struct GroupedRun {
     pub run_id: String,
     /// How it ended.
     pub status: RunStatus,
-    /// Whether it ended as the job wants.
+    /// Whether it ended with an outcome that counts.
     pub counts: bool,
 }
 

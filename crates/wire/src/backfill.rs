@@ -13,7 +13,7 @@ words!(
     SlotAction {
         /// Create a run for it.
         Create = "create",
-        /// Nothing: it has a run.
+        /// Create none: it already has a run.
         Skip = "skip",
     }
 );
@@ -59,8 +59,8 @@ pub struct Backfill {
     /// The org update that creates its runs, if it is for all orgs.
     #[serde(rename = "sweep")]
     pub org_update: Option<OrgUpdateStarted>,
-    /// How many slots get a run; if `exact` is false, the most that can be. For all orgs: the most that a dry run expects, because
-    /// some may have a run; otherwise null.
+    /// How many slots get a run; if `exact` is false, an upper bound. For all orgs: an upper bound in a dry run, because some
+    /// slots may already have a run; otherwise null.
     pub to_create: Option<u64>,
     /// How many slots the range has; null for all orgs.
     pub total: Option<u64>,
@@ -69,7 +69,7 @@ pub struct Backfill {
     pub exact: bool,
     /// The order of its slots; null for all orgs.
     pub order: Option<BackfillOrder>,
-    /// How many of its runs may be open at once; null for as many as the job allows.
+    /// How many of its runs may be pending or running at once; null for the job's limit.
     pub parallel: Option<u32>,
     /// The rate at which it creates runs, such as `10/m`; null for no limit.
     pub rate: Option<String>,
@@ -132,7 +132,7 @@ pub struct BackfillReport {
     pub from: Timestamp,
     /// The end of the range, inclusive.
     pub to: Timestamp,
-    /// How many runs have not started, those that are not created yet included.
+    /// How many runs have not started, including those that are not created yet.
     pub pending: u64,
     /// How many runs are being executed.
     pub running: u64,
@@ -148,13 +148,13 @@ pub struct BackfillReport {
     /// How many slots have no run yet; slots that another request covers are skipped later. 0 when the backfill has ended.
     #[serde(default)]
     pub left: u64,
-    /// How many slots had a run already.
+    /// How many slots already had a run.
     #[serde(default)]
     pub existing: u64,
     /// The order of its slots; null if all runs were created at once.
     #[serde(default)]
     pub order: Option<BackfillOrder>,
-    /// How many of its runs may be open at once; null for as many as the job allows.
+    /// How many of its runs may be pending or running at once; null for the job's limit.
     #[serde(default)]
     pub parallel: Option<u32>,
     /// The rate at which it creates runs, such as `10/m`; null for no limit.
@@ -166,10 +166,10 @@ pub struct BackfillReport {
     /// How many of its runs ended per hour since its beginning or last change; null if none did, or if it does not run.
     #[serde(default)]
     pub runs_per_hour: Option<u64>,
-    /// When it will be done at this speed; null if that is not known.
+    /// When it will be done at this rate; null if that is unknown.
     #[serde(default)]
     pub estimated_done_at: Option<Timestamp>,
-    /// Why it creates no runs at the moment, although it runs.
+    /// Why it creates no runs at the moment, although its status is `running`.
     #[serde(default)]
     pub waits_for: Option<String>,
     /// Why it stopped by itself.
@@ -182,6 +182,6 @@ pub struct BackfillReport {
 pub struct StoppedBackfill {
     /// Its id.
     pub id: String,
-    /// How many slots will not run because of this: runs that had not started, and slots whose run was not created yet.
+    /// How many slots will not run because of the stop: runs that had not started, and slots whose run was not created yet.
     pub canceled: u64,
 }

@@ -63,7 +63,7 @@ pub struct BulkItem {
     pub job_key: String,
     /// The outcome.
     pub outcome: BulkOutcome,
-    /// The first fire after resuming; in a dry run of a pause the fire that it would prevent.
+    /// The next run after resuming; in a dry run of a pause, the next run, which the pause would prevent.
     pub next_run_at: Option<Timestamp>,
     /// The run that was requested, for `run_now`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +78,7 @@ pub struct BulkItem {
 }
 
 words!(
-    /// The effect of running one of many runs again.
+    /// The effect of a request to rerun many runs on one of them.
     RerunOutcome {
         /// It runs again.
         Started = "started",
@@ -86,7 +86,7 @@ words!(
         Queued = "queued",
         /// It would run again.
         WouldStart = "would_start",
-        /// It was run again before, by a request like this one within the last 24 hours.
+        /// It was already rerun by a request like this one within the last 24 hours.
         AlreadyRerun = "already_rerun",
         /// The new run was skipped, because another run of the job is active.
         Skipped = "skipped",
@@ -95,7 +95,7 @@ words!(
     }
 );
 
-/// The effect of running many runs again, done or planned.
+/// The effect of rerunning many runs, done or planned.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Reruns {
@@ -109,7 +109,7 @@ pub struct Reruns {
     pub items: Vec<RerunItem>,
 }
 
-/// The effect of running one of many runs again.
+/// The effect of a request to rerun many runs on one of them.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RerunItem {
@@ -123,6 +123,6 @@ pub struct RerunItem {
     pub outcome: RerunOutcome,
     /// The new run.
     pub new_run_id: Option<String>,
-    /// Why it does not run again.
+    /// Why it is not rerun.
     pub detail: Option<String>,
 }

@@ -23,13 +23,13 @@ pub struct Calendar {
     pub dates: Vec<String>,
     /// Days of every week.
     pub weekly: Vec<String>,
-    /// The keys of the current jobs that name it.
+    /// The keys of the current jobs that use it.
     pub jobs: Vec<String>,
-    /// Whether every job has the days of this version. False for moments while an edit reaches them.
+    /// Whether every job uses the days of this version. Briefly false after an edit.
     pub applied: bool,
     /// The actor who wrote this version.
     pub updated_by: String,
-    /// When the first version was written.
+    /// When the first version was created.
     pub created_at: Timestamp,
     /// When this version was written.
     pub updated_at: Timestamp,
@@ -39,11 +39,11 @@ pub struct Calendar {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CalendarWritten {
-    /// The calendar as it is now; of a dry run, as it was, or null if there was none.
+    /// The calendar as it is now; in a dry run, the unchanged calendar, or null if there is none.
     pub calendar: Option<Calendar>,
     /// Whether nothing was changed.
     pub dry_run: bool,
-    /// The fires that change in the next 90 days.
+    /// The runs that are added or removed in the next 90 days.
     pub effects: Vec<CalendarEffect>,
     /// The keys of the jobs that got a new version.
     pub updated_jobs: Vec<String>,
@@ -51,21 +51,21 @@ pub struct CalendarWritten {
     pub failed_jobs: Vec<CalendarFailure>,
 }
 
-/// The fires of a job that an edit of a calendar changes in the next 90 days.
+/// The runs of a job that an edit of a calendar adds or removes in the next 90 days.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CalendarEffect {
-    /// The key of the job. Of a per-org job, the fires in its own zone are compared.
+    /// The key of the job. For a per-org job, the runs in the zone of the job are compared.
     pub job_key: String,
     /// The zone of the job.
     pub timezone: String,
-    /// How many fires are added.
+    /// How many runs are added.
     pub added: u64,
-    /// How many fires are removed.
+    /// How many runs are removed.
     pub removed: u64,
-    /// The first 20 of the added ones.
+    /// The times of the first 20 added runs.
     pub added_fires: Vec<Timestamp>,
-    /// The first 20 of the removed ones.
+    /// The times of the first 20 removed runs.
     pub removed_fires: Vec<Timestamp>,
 }
 

@@ -58,7 +58,7 @@ impl Instance {
 pub struct Status {
     /// The version of everbell.
     pub version: String,
-    /// The version of the IANA time zone data inside.
+    /// The version of the built-in IANA time zone data.
     pub tz_data: String,
     /// The time of the database.
     pub now: Timestamp,
@@ -72,7 +72,7 @@ pub struct Status {
     pub schema_version: u32,
     /// The size of the database; null if it is unknown.
     pub size_bytes: Option<u64>,
-    /// How many jobs fire.
+    /// How many jobs are active.
     pub active_jobs: u64,
     /// How many jobs are paused.
     pub paused_jobs: u64,
@@ -80,15 +80,15 @@ pub struct Status {
     pub errored_jobs: u64,
     /// How many orgs there are, counted up to 10,000.
     pub orgs: u32,
-    /// How often a job cannot fire for an org, counted up to 10,000.
+    /// For how many pairs of a job and an org the job cannot fire, counted up to 10,000.
     pub errored_org_timers: u32,
     /// How many runs have not started.
     pub pending_runs: u64,
     /// How many runs are being executed.
     pub running_runs: u64,
-    /// How many timers are due and not planned.
+    /// How many timers are due and not yet planned.
     pub due_timers: u64,
-    /// Since when the oldest of them is due.
+    /// When the oldest of them became due.
     pub oldest_due_at: Option<Timestamp>,
     /// When the oldest open transaction of another session began.
     pub oldest_transaction_at: Option<Timestamp>,

@@ -28,7 +28,7 @@ pub struct JobDeclaration {
     pub app: String,
     /// The version that has the declared content.
     pub version: u32,
-    /// Whether the job was edited since, and differs from its declaration. The edit stays until the declaration changes.
+    /// Whether the job has been edited since, and differs from its declaration. The edit stays until the declaration changes.
     pub edited: bool,
 }
 

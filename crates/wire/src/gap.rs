@@ -27,7 +27,7 @@ words!(
         Excluded = "excluded",
         /// A freeze was in force.
         Frozen = "frozen",
-        /// The job starts after several others, and not all of them ended as it needs.
+        /// The job starts after several others, and not all of them ended as required.
         Incomplete = "incomplete",
     }
 );
@@ -49,7 +49,7 @@ words!(
         Errored = "errored",
         /// The job does not fire at this time.
         NoSlot = "no_slot",
-        /// The job has no clock: it starts when runs of another job end.
+        /// The job does not fire at set times: it starts when runs of another job end.
         Following = "following",
         /// A calendar of the job excludes the day.
         Excluded = "excluded",

@@ -64,10 +64,10 @@ pub struct Job {
     pub run_at: Option<Timestamp>,
     /// The job that it starts after, instead of at times; a list if it waits for several.
     pub after: Option<Parents>,
-    /// The property that runs of several jobs share if they belong together.
+    /// What runs of several jobs must have in common to belong together.
     #[serde(default)]
     pub after_group: Option<GroupBy>,
-    /// The longest wait for runs of several jobs, from the first end.
+    /// How long to wait for runs of several jobs after the first of them ends.
     #[serde(default)]
     pub after_within: Option<String>,
     /// The IANA time zone of the schedule.
@@ -94,15 +94,15 @@ pub struct Job {
     pub next_run_at: Option<Timestamp>,
     /// The org that `nextRunAt` is for, for a job with scope `per_org`.
     pub next_org_id: Option<String>,
-    /// The next fire in the zone of the job; null if it fires in the zone of each org.
+    /// `nextRunAt` in the zone of the job; null if it fires in the zone of each org.
     pub next_run_at_local: Option<String>,
-    /// The slot whose fire was moved to `nextRunAt`.
+    /// The slot that was moved to `nextRunAt`.
     pub rescheduled_from: Option<Timestamp>,
     /// The reason of the freeze that keeps the job from firing at `nextRunAt`. A one-time job waits until its end.
     pub next_run_frozen: Option<String>,
     /// When that freeze ends.
     pub next_run_frozen_until: Option<Timestamp>,
-    /// The run that was scheduled last.
+    /// The most recently scheduled run.
     pub last_run: Option<LastRun>,
     /// How many runs failed since the last success.
     pub consecutive_failures: u32,
@@ -137,7 +137,7 @@ pub struct Job {
     pub warnings: Option<Vec<Warning>>,
 }
 
-/// The run that was scheduled last, in short.
+/// The most recently scheduled run, in short.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastRun {

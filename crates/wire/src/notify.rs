@@ -56,7 +56,7 @@ words!(
         Reminded = "reminded",
         /// It is over.
         Recovered = "recovered",
-        /// There is none: an operator tests the channel.
+        /// None: an operator is testing the channel.
         Test = "test",
     }
 );
@@ -68,12 +68,12 @@ words!(
         Pending = "pending",
         /// The receiver accepted it.
         Delivered = "delivered",
-        /// It was given up.
+        /// No further attempt is made to send it.
         Dead = "dead",
     }
 );
 
-/// Something that is wrong with a job or an instance, or was.
+/// Something that is or was wrong with a job or an instance.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobProblem {
@@ -83,7 +83,7 @@ pub struct JobProblem {
     pub kind: JobProblemKind,
     /// The key of the job; empty for `instance_lost`.
     pub job_key: String,
-    /// The org, if it is about the runs for one; else null.
+    /// The org, for a problem with the runs for one org; otherwise null.
     #[serde(default)]
     pub org_id: Option<String>,
     /// The instance; null for problems of jobs.
@@ -107,9 +107,9 @@ pub struct JobProblem {
     pub run_id: Option<String>,
     /// The rules that sent messages about it.
     pub told: Vec<String>,
-    /// The operator who takes care of it; null if it is not acknowledged.
+    /// Who acknowledged it; null if it is not acknowledged.
     pub acknowledged: Option<ProblemNote>,
-    /// The operator who muted it; null if it is not muted.
+    /// Who muted it; null if it is not muted.
     pub muted: Option<ProblemNote>,
     /// When the mute ends; null if it ends with the problem.
     pub muted_until: Option<Timestamp>,
@@ -185,9 +185,9 @@ pub struct NotifyChannel {
     pub rules: Vec<String>,
     /// Its newest message; null if there is none.
     pub last: Option<NotifyDelivery>,
-    /// Messages that wait to be sent, up to 1000.
+    /// How many messages are waiting to be sent, counted up to 1,000.
     pub pending: u64,
-    /// Messages that were given up, up to 1000.
+    /// How many messages are `dead`, counted up to 1,000.
     pub dead: u64,
 }
 
@@ -209,7 +209,7 @@ pub struct NotifyDelivery {
     pub rule: Option<String>,
     /// Whether it was delivered.
     pub status: DeliveryStatus,
-    /// How often it was tried.
+    /// How many times sending it was tried.
     pub attempts: u32,
     /// When it was written.
     pub created_at: Timestamp,
@@ -217,7 +217,7 @@ pub struct NotifyDelivery {
     pub next_attempt_at: Option<Timestamp>,
     /// Why the last attempt failed.
     pub error: Option<String>,
-    /// When it was delivered or given up.
+    /// When it was delivered or became `dead`.
     pub ended_at: Option<Timestamp>,
 }
 

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use crate::Raw;
 
-/// A tenant with a time zone of its own.
+/// A tenant with its own time zone.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Org {
@@ -30,7 +30,7 @@ pub struct Org {
     pub local_date: Option<String>,
     /// The zone before the last move.
     pub moved_from: Option<String>,
-    /// When it moved last.
+    /// When it last moved to another zone.
     pub moved_at: Option<Timestamp>,
     /// Grows with every change; also the `ETag`.
     pub revision: u64,
@@ -57,7 +57,7 @@ pub struct Imported {
     pub created: u64,
     /// How many were or would be changed.
     pub changed: u64,
-    /// How many had these values before.
+    /// How many already had these values.
     pub same: u64,
 }
 

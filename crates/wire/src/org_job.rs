@@ -66,9 +66,9 @@ pub struct OrgJob {
     pub timezone: String,
     /// When the job fires next for the org; null if it does not.
     pub next_run_at: Option<Timestamp>,
-    /// The next fire in the zone of the org.
+    /// `nextRunAt` in the zone of the org.
     pub next_run_at_local: Option<String>,
-    /// The slot whose fire was moved to `nextRunAt`.
+    /// The slot that was moved to `nextRunAt`.
     pub rescheduled_from: Option<Timestamp>,
     /// The reason of the freeze that keeps the job from firing at `nextRunAt`.
     pub next_run_frozen: Option<String>,
@@ -105,7 +105,7 @@ pub struct OrgOverride {
     pub job_key: String,
     /// The override; null for none.
     pub r#override: Option<Override>,
-    /// The job of this key; null while there is none that fires for orgs.
+    /// The job with this key; null while no job with this key fires for orgs.
     pub job: Option<OrgJob>,
     /// In the response to a change: whether it fires now, because today's time has passed and today has no run.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,7 +144,7 @@ pub struct OrgUpdate {
     pub asked_at: Timestamp,
     /// How many orgs are done.
     pub seen: u64,
-    /// The last of them.
+    /// The org that was done last.
     pub reached: Option<String>,
 }
 

@@ -15,7 +15,7 @@ pub use notes::note;
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preview {
-    /// Whether it can be read: always true, because errors are problems.
+    /// Whether it is valid: always true, because errors are returned as problems.
     pub valid: bool,
     /// The expression.
     pub expression: String,

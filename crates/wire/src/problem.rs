@@ -28,21 +28,21 @@ words!(
         RequestTimeout = "RequestTimeout",
         /// The object is in a state that does not allow the request.
         Conflict = "Conflict",
-        /// A job with this key exists.
+        /// A job with this key already exists.
         JobKeyExists = "JobKeyExists",
         /// An active run keeps another from starting.
         OverlapSkipped = "OverlapSkipped",
         /// The job is retired.
         JobRetired = "JobRetired",
-        /// The job has as many pending runs as it may have.
+        /// The job has reached its limit of pending runs.
         TooManyPendingRuns = "TooManyPendingRuns",
-        /// The first request with this idempotency key is still being answered.
+        /// The first request with this idempotency key is still in progress.
         IdempotencyInProgress = "IdempotencyInProgress",
         /// The object is no longer at the revision of `If-Match`.
         RevisionMismatch = "RevisionMismatch",
         /// The body is too large.
         PayloadTooLarge = "PayloadTooLarge",
-        /// The body has another media type than the route reads.
+        /// The body has a media type that the route does not accept.
         UnsupportedMediaType = "UnsupportedMediaType",
         /// The request names another host.
         Misdirected = "Misdirected",
@@ -109,7 +109,7 @@ words!(
         BadStep = "bad_step",
         /// The count after `#` is not valid.
         BadCount = "bad_count",
-        /// A part of the cron expression belongs into another field.
+        /// A part of the cron expression belongs in another field.
         Misplaced = "misplaced",
         /// No macro has this name.
         UnknownMacro = "unknown_macro",
@@ -160,7 +160,7 @@ pub struct Problem {
     #[serde(default)]
     #[schema(required = true)]
     pub detail: String,
-    /// The id of the request, which also is in the server's log.
+    /// The id of the request, which is also in the server's log.
     #[serde(default)]
     #[schema(required = true)]
     pub instance: String,
@@ -192,7 +192,7 @@ pub struct Problem {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub run: Option<Box<Run>>,
-    /// With `OverlapSkipped`: the active run because of which it was skipped.
+    /// With `OverlapSkipped`: the active run that caused the skip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub active_run: Option<Box<Run>>,

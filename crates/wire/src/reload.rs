@@ -39,7 +39,7 @@ pub struct Reloaded {
     pub changes: Vec<ConfigChange>,
     /// Settings that differ from those in use and need a restart, such as `server.listen`.
     pub needs_restart: Vec<String>,
-    /// Settings that are allowed and unwise.
+    /// Settings that are valid but unwise.
     pub warnings: Vec<String>,
 }
 

@@ -7,15 +7,15 @@ use utoipa::ToSchema;
 
 use crate::run_status::RunStatus;
 
-/// The remote side of a run: the program that works on it after its target answered 202.
+/// The remote side of a run: the program that works on it after its target responded with 202.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteSide {
-    /// How long it may be silent until the run is lost.
+    /// How long it may be silent before the run is lost.
     pub lease_ms: u64,
     /// When the run times out.
     pub deadline: Timestamp,
-    /// How far it has come, as it reported last.
+    /// How far it has come, as last reported.
     pub progress: Option<RunProgress>,
 }
 
@@ -28,7 +28,7 @@ pub struct RunProgress {
     pub message: Option<String>,
 }
 
-/// The answer to a report of a remote side.
+/// The response to a report from a remote side.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteRun {
@@ -38,7 +38,7 @@ pub struct RemoteRun {
     pub attempt: u32,
     /// Its state.
     pub status: RunStatus,
-    /// Whether it was asked to stop. The remote side should end it then; its lease is not extended any more.
+    /// Whether it was asked to stop. The remote side should end it then; its lease is no longer extended.
     pub cancel_requested: bool,
     /// When it is lost unless the remote side sends another heartbeat; null unless it is running.
     pub lease_until: Option<Timestamp>,

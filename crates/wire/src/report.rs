@@ -15,9 +15,9 @@ pub const MAX_LISTED_JOBS: usize = 200;
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outage {
-    /// The last heartbeat before.
+    /// The last heartbeat before it.
     pub from: Timestamp,
-    /// The first heartbeat after.
+    /// The first heartbeat after it.
     pub until: Timestamp,
     /// How many jobs had slots in it.
     pub jobs: u64,
@@ -33,7 +33,7 @@ pub struct Outage {
     pub ran: u64,
     /// How many late runs were skipped, because of another run or a dependency.
     pub skipped: u64,
-    /// How many slots have a run of a backfill by now.
+    /// How many slots have since got a run from a backfill.
     pub backfilled: u64,
     /// The jobs, those with the most missed slots first: 200 at most.
     pub items: Vec<OutageJob>,
@@ -55,7 +55,7 @@ pub struct OutageJob {
     pub ran: u64,
     /// How many late runs were skipped.
     pub skipped: u64,
-    /// How many slots have a run of a backfill by now.
+    /// How many slots have since got a run from a backfill.
     pub backfilled: u64,
     /// Whether no slot is left without a run.
     pub caught_up: bool,
@@ -117,7 +117,7 @@ pub struct NextFire {
     pub job_id: String,
     /// The target.
     pub target: String,
-    /// The slot from which an operator moved this fire.
+    /// The slot that an operator moved to this time.
     pub moved_from: Option<Timestamp>,
     /// The org, for a job with scope `per_org`: the first one if it fires for several at this time.
     pub org_id: Option<String>,

@@ -31,7 +31,7 @@ words!(
     Origin {
         /// A slot, in time.
         Slot = "slot",
-        /// A slot that was missed first.
+        /// A slot that was missed at first.
         CatchUp = "catch_up",
         /// A backfill.
         Backfill = "backfill",
@@ -127,7 +127,7 @@ pub struct Run {
     pub duration_ms: Option<i64>,
     /// How late its first attempt started; null for later attempts.
     pub lag_ms: Option<i64>,
-    /// The detail of `triggerType`: a slot on time, a slot that was missed first, or a backfill.
+    /// The detail of `triggerType`: a slot on time, a slot that was missed at first, or a backfill.
     pub origin: Origin,
     /// `triggerType` with the schedule or the actor, for people: `schedule:0 8 * * *` or `manual:token:ops`.
     pub trigger_label: String,
@@ -137,11 +137,11 @@ pub struct Run {
     pub slot_at_local: Option<String>,
     /// The number of the current or last attempt, from 1; 0 before the first.
     pub attempt: u32,
-    /// The attempts before that one, oldest first. An attempt that never started is not listed.
+    /// The attempts before the current or last one, oldest first. An attempt that never started is not listed.
     #[serde(default)]
     #[schema(required = true)]
     pub earlier_attempts: Vec<EarlierAttempt>,
-    /// When the next attempt may start, of a run that is tried again.
+    /// When the next attempt may start, for a run that is retried.
     pub next_attempt_at: Option<Timestamp>,
     /// How many earlier slots were folded into it.
     pub folded_slots: u64,
@@ -159,7 +159,7 @@ pub struct Run {
     pub skip_reason: Option<Skip>,
     /// Why its slot was skipped, in words.
     pub skip_detail: Option<String>,
-    /// The active run because of which it was skipped.
+    /// The active run that caused the skip.
     pub active_run_id: Option<String>,
     /// Its org, for a job with scope `per_org`.
     pub org_id: Option<String>,
@@ -173,7 +173,7 @@ pub struct Run {
     /// All runs of other jobs that this one waited for: the one that ended last comes first.
     #[serde(default)]
     pub upstream_run_ids: Vec<String>,
-    /// The runs of other jobs that this one started when it ended: at most 100, and only where one run is asked for.
+    /// The runs of other jobs that this one started when it ended: at most 100, and only for a single run.
     pub started_runs: Option<Vec<StartedRun>>,
     /// A key that is the same for the same slot on every instance and in every attempt.
     pub idempotency_key: String,
@@ -229,7 +229,7 @@ pub struct RunNow {
     pub outcome: RunNowOutcome,
     /// The run.
     pub run: Run,
-    /// The next fire of the job, which stays as it was.
+    /// The next run of the schedule, which does not change.
     pub next_run_at: Option<Timestamp>,
 }
 
@@ -267,7 +267,7 @@ pub enum RunsNow {
     Orgs(RunNowOrgs),
 }
 
-/// A run that was to be canceled.
+/// The result of canceling a run.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Canceled {
     /// Whether it is canceled.

@@ -19,8 +19,8 @@ pub struct Stats {
     pub from: Timestamp,
     /// How many runs are counted.
     pub runs: u64,
-    /// Whether all runs since then are counted. Of one version of a job only the newest thousand are; of a job by its key all
-    /// are, except while the past is counted after an upgrade.
+    /// Whether all runs since then are counted. For one version of a job only the newest thousand are; for a job by its key all
+    /// are, except while past runs are being counted after an upgrade.
     pub complete: bool,
     /// How many runs have each status.
     pub by_status: BTreeMap<String, u64>,
@@ -28,13 +28,13 @@ pub struct Stats {
     pub by_failure_code: BTreeMap<String, u64>,
     /// The share of runs that succeeded among those that succeeded or failed, from 0 to 1.
     pub success_rate: Option<f64>,
-    /// Half of the runs took at most this long. Of more than 1,000 runs, from a histogram: off by at most 28 %.
+    /// Half of the runs took at most this long. For more than 1,000 runs, estimated from a histogram, and off by at most 28 %.
     pub duration_ms_p50: Option<i64>,
     /// 95 % of the runs took at most this long.
     pub duration_ms_p95: Option<i64>,
     /// The longest run.
     pub duration_ms_max: Option<i64>,
-    /// Half of the runs started at most this late. Of more than 1,000 runs, of the scheduled ones.
+    /// Half of the runs started at most this late. For more than 1,000 runs, only scheduled ones count.
     pub lag_ms_p50: Option<i64>,
     /// 95 % of the runs started at most this late.
     pub lag_ms_p95: Option<i64>,

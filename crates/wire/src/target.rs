@@ -41,27 +41,26 @@ words!(
 pub struct Target {
     /// Its label.
     pub target: String,
-    /// The kind of its work; null if the instance that answers does not define it.
+    /// The kind of its work; null if the instance that responds does not define it.
     pub r#type: Option<TargetType>,
     /// The host that an `http` target calls, or the program that a `command` target runs; null for others, and if only a
     /// reference to the URL is known. Never a secret.
     pub address: Option<String>,
-    /// The most of its runs that one instance executes at once; null if it has no limit, and if the instance that answers does
-    /// not define it.
+    /// Maximum concurrent runs on each instance; null if there is no limit, or if the instance that responds does not define it.
     #[serde(default)]
     pub concurrency: Option<u32>,
-    /// `config` for a block of the configuration of the instance that answers, `api` for a stored target; null for targets that
+    /// `config` for a block of the configuration of the instance that responds, `api` for a stored target; null for targets that
     /// only other instances or programs define.
     pub source: Option<Source>,
     /// 1, 2, 3, …; grows with each edit of a stored target. The ETag.
     pub revision: Option<u32>,
-    /// Why the instance that answers does not serve this stored target; null if it does.
+    /// Why the instance that responds does not serve this stored target; null if it does.
     pub problem: Option<String>,
     /// The live instances that serve it.
     pub instances: Vec<String>,
     /// How many jobs that are not retired name it.
     pub jobs: u64,
-    /// The jobs that do not fire because no live instance serves it; of very many only the first.
+    /// The jobs that do not fire because no live instance serves it; only the first if there are very many.
     pub waiting_jobs: Vec<String>,
     /// Its runs of the last 24 hours; null for callers that may not read runs.
     pub last_day: Option<TargetRuns>,
@@ -84,8 +83,8 @@ pub struct TargetWritten {
     pub dry_run: bool,
     /// Whether there was no stored target with this label.
     pub created: bool,
-    /// Why the instance that answers cannot serve it, such as a variable that is not set; null if it can. Other instances
-    /// look for themselves.
+    /// Why the instance that responds cannot serve it, such as a variable that is not set; null if it can. Other instances check
+    /// for themselves.
     pub problem: Option<String>,
     /// The target as it is now; null for a dry run.
     pub target: Option<Target>,
@@ -146,8 +145,8 @@ impl TargetRuns {
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Targets {
-    /// Whether every run of the last 24 hours is counted; null for callers that may not read runs. After an upgrade, the past
-    /// is counted in the background.
+    /// Whether every run of the last 24 hours is counted; null for callers that may not read runs. After an upgrade, past runs
+    /// are counted in the background.
     pub complete: Option<bool>,
     /// All of them, by label.
     pub items: Vec<Target>,

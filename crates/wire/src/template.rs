@@ -10,7 +10,7 @@ use crate::Example;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Template {
-    /// The name that people read.
+    /// A name for people.
     pub name: String,
     /// The expression.
     pub cron_expression: String,

@@ -18,7 +18,7 @@ words!(
         Failures = "failures",
         /// Most time spent first, all runs together.
         Time = "time",
-        /// Longest runs first, without the longest 5 %.
+        /// Longest runs first, by the 95th percentile.
         P95 = "p95",
         /// Latest starts first, on average.
         Lag = "lag",
@@ -33,7 +33,7 @@ pub struct Top {
     pub from: Timestamp,
     /// Every run that ended since this time is counted.
     pub counted_since: Timestamp,
-    /// Whether every run of the window is counted. After an upgrade, the past is counted in the background.
+    /// Whether every run of the window is counted. After an upgrade, past runs are counted in the background.
     pub complete: bool,
     /// The order.
     pub by: TopBy,

@@ -49,11 +49,11 @@ pub struct JobWhatIf {
     pub job_key: String,
     /// The id of the job's version.
     pub job_id: String,
-    /// The next fires without the move, in the zone before.
+    /// The next runs without the move, in the zone before.
     pub before: Vec<Fire>,
-    /// The next fires with the move, in the zone after.
+    /// The next runs with the move, in the zone after.
     pub after: Vec<Fire>,
-    /// The local days after the move, from the last that ran, of a schedule that fires at most once a day.
+    /// The local days after the move, starting with the last that ran; only for schedules that fire at most once a day.
     pub days: Vec<WhatIfDay>,
     /// Whether a local day would fire twice.
     pub would_fire_again: bool,
@@ -71,7 +71,7 @@ pub struct WhatIfDay {
     pub verdict: Verdict,
     /// When it fires.
     pub at: Option<Timestamp>,
-    /// Why a slot of it gets no run.
+    /// Why its slot gets no run.
     pub gap: Option<GapReason>,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct TimingArgs {
     /// With several jobs: which of their runs belong together, those of the same slot or of the same local date.
     #[arg(long, value_name = "GROUP", value_parser = ["slot", "local_date"], requires = "after")]
     pub(super) after_group: Option<String>,
-    /// With several jobs: the longest wait from the first end.
+    /// With several jobs: the longest wait after the first of their runs ends.
     #[arg(long, value_name = "DURATION", requires = "after")]
     pub(super) after_within: Option<String>,
     /// Also start after manual runs, reruns and backfills.

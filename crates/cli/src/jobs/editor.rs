@@ -212,7 +212,7 @@ fn changed_meanwhile(session: &Session<'_>, job: &wire::Job) -> String {
             format!("job `{key}` was changed by {} ({since}), and is at v{version} now", printable(&updated_by))
         }
         // Why it cannot be read matters less than that the edit was refused.
-        Err(_) => format!("job `{key}` was changed meanwhile"),
+        Err(_) => format!("job `{key}` has changed in the meantime"),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum FileCommand {
     /// Make the jobs of a server match a file
     ///
     /// Shows the changes and asks for confirmation. Paused jobs stay paused. Applying the same file twice changes nothing.
-    /// Exits with 5 if a job was changed meanwhile, or is declared in the configuration of the server.
+    /// Exits with 5 if a job has changed in the meantime, or is declared in the configuration of the server.
     #[command(before_help = apply::EXAMPLES)]
     Apply(apply::ApplyArgs),
     /// Import jobs from a crontab; the same as `everbell import crontab`

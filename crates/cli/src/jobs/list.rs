@@ -58,7 +58,7 @@ pub(crate) struct ListArgs {
     /// Only jobs that cannot fire because their schedule or timer cannot be read.
     #[arg(long)]
     errored: bool,
-    /// Only jobs that failed since their last success.
+    /// Only jobs that have failed since their last success.
     #[arg(long)]
     failing: bool,
     /// Only jobs with this label.

@@ -22,7 +22,7 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Write to this file instead of standard output; one that exists is replaced.
+    /// Write to this file instead of standard output; an existing file is replaced.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]

@@ -40,7 +40,7 @@ pub(crate) struct SetArgs {
     /// Disable the org, so no job fires for it.
     #[arg(long)]
     disable: bool,
-    /// Any JSON object to store with the org: JSON, `@FILE`, or `-` for standard input.
+    /// A JSON object to store with the org: JSON, `@FILE`, or `-` for standard input.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     settings: Option<String>,
     /// The reason, for the audit trail.

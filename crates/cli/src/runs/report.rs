@@ -43,10 +43,10 @@ pub(crate) struct FailArgs {
     /// Why it failed, in words.
     #[arg(long, value_name = "TEXT")]
     message: String,
-    /// Why it failed, as a stable word of a-z, 0-9 and _.
+    /// Why it failed, as a stable code of a-z, 0-9 and _.
     #[arg(long, value_name = "CODE")]
     code: Option<String>,
-    /// Start no other attempt, whatever the policies of the job say.
+    /// Do not retry, whatever the policies of the job say.
     #[arg(long)]
     no_retry: bool,
     #[command(flatten)]
@@ -56,10 +56,10 @@ pub(crate) struct FailArgs {
 /// The flags that both ends of a run share.
 #[derive(Debug, Args)]
 struct ReportArgs {
-    /// Text that is added to the output of the run.
+    /// Text to append to the output of the run.
     #[arg(long = "add-output", value_name = "TEXT")]
     add_output: Option<String>,
-    /// The attempt, so that no later one is ended: the current one if absent.
+    /// End only this attempt, never a later one; default: the current one.
     #[arg(long, value_name = "N")]
     attempt: Option<u32>,
     #[command(flatten)]

@@ -42,7 +42,7 @@ enum Method {
 /// The members of a definition.
 #[derive(Debug, Args)]
 struct DefinitionArgs {
-    /// The URL to call, or `env:NAME` or `file:PATH` where to find it. Makes an `http` target.
+    /// The URL to call, or `env:NAME` or `file:PATH` to read it from. Makes an `http` target.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// The HTTP method; default: post.
@@ -78,7 +78,7 @@ struct DefinitionArgs {
     /// Time limit of a run, such as `30s`.
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
-    /// The most concurrent runs on each instance.
+    /// Maximum concurrent runs on each instance.
     #[arg(long, value_name = "N")]
     concurrency: Option<u32>,
     /// The program and its arguments, after `--`. Makes a `command` target.
@@ -89,7 +89,7 @@ struct DefinitionArgs {
 /// How a definition is written.
 #[derive(Debug, Args)]
 struct WriteArgs {
-    /// Only check the definition, and say whether the server could serve it.
+    /// Only check the definition, and report whether the server could serve it.
     #[arg(long)]
     dry_run: bool,
     /// The reason, for the audit trail.
@@ -131,7 +131,7 @@ pub(super) struct RmArgs {
     /// The label of the target.
     #[arg(value_name = "LABEL")]
     target: String,
-    /// Delete it although jobs name it. They do not fire until it is defined again.
+    /// Delete it even if jobs name it. They do not fire until it is defined again.
     #[arg(long)]
     force: bool,
     /// Do not ask for confirmation.
@@ -238,7 +238,7 @@ fn write(
     let answer = session.client.send(call).with_action(|| format!("write target `{label}`"));
     let edit = || match revision {
         Some(0) => format!("edit it: everbell targets edit {}", shell(label)),
-        _ => "another request changed it meanwhile: look at it, then edit it again".to_owned(),
+        _ => "another request has changed it in the meantime: look at it, then edit it again".to_owned(),
     };
     let answer = answer.or_hint(412, edit)?;
     let Some(written) = session.for_people(answer, name_of)? else { return Ok(Exit::Success) };

@@ -48,13 +48,13 @@ pub struct Delivery {
     pub new: NewDelivery,
     /// Whether it was sent.
     pub status: DeliveryStatus,
-    /// How often it was tried. The number guards the record of its end.
+    /// How many times sending it was tried. The number guards the record of its end.
     pub attempt: u32,
     /// When it may be tried next, while it is pending.
     pub next_attempt_at: Timestamp,
     /// Why the last attempt failed.
     pub error: Option<String>,
-    /// When it was delivered or given up.
+    /// When it was delivered or became `dead`.
     pub ended_at: Option<Timestamp>,
 }
 

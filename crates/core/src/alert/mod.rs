@@ -120,7 +120,7 @@ pub enum Change {
 
 words!(Change { Opened = "opened", Reminded = "reminded", Recovered = "recovered", Test = "test" });
 
-/// Something that is wrong with a job or an instance, or was.
+/// Something that is or was wrong with a job or an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Time-ordered, from kind, job and opening time.

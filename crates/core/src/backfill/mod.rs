@@ -70,7 +70,7 @@ impl BackfillStatus {
 pub struct BackfillSettings {
     /// The order of its slots.
     pub order: BackfillOrder,
-    /// How many of its runs may be pending or at work at once: default as many as the job allows for all of its backfills.
+    /// How many of its runs may be pending or running at once: default as many as the job allows for all of its backfills.
     pub parallel: Option<u32>,
     /// How many runs it creates in a time: default no limit.
     pub rate: Option<Rate>,

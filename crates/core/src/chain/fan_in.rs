@@ -65,7 +65,7 @@ pub struct GroupedRun {
     pub run_id: RunId,
     /// How it ended.
     pub status: RunStatus,
-    /// Whether it ended as the job wants.
+    /// Whether it ended with an outcome that counts.
     pub counts: bool,
 }
 

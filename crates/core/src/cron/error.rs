@@ -23,7 +23,7 @@ pub enum FieldName {
 }
 
 impl FieldName {
-    /// The name that people read.
+    /// A name for people.
     pub const fn as_str(self) -> &'static str {
         match self {
             FieldName::Second => "second",

@@ -34,7 +34,7 @@ pub struct Day {
     pub verdict: Verdict,
     /// When it fires, or fired.
     pub at: Option<Timestamp>,
-    /// Why a slot of it gets no run.
+    /// Why its slot gets no run.
     pub gap: Option<GapReason>,
 }
 

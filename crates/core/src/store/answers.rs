@@ -44,7 +44,7 @@ pub struct Counts {
     pub active_runs: Vec<ActiveCount>,
     /// Timers that are due but not planned.
     pub due_timers: u64,
-    /// Since when the oldest of them is due.
+    /// When the oldest of them became due.
     pub oldest_due_at: Option<Timestamp>,
 }
 
@@ -89,7 +89,7 @@ pub struct JobRow {
     pub job: Job,
     /// Its timer; `None` for a job with one for each org.
     pub timer: Option<Timer>,
-    /// The run that was scheduled last.
+    /// The most recently scheduled run.
     pub last_run: Option<Run>,
     /// The earliest fire of an active job with a timer for each org, and the org that it is for.
     pub next_for_org: Option<(Timestamp, OrgId)>,

@@ -179,7 +179,7 @@ impl fmt::Display for StoreError {
                 write!(f, "the database went away during a commit, which may have happened: {what}")
             }
             StoreError::Conflict { what } => write!(f, "conflict: {what}"),
-            StoreError::Stale { what, expected: 0, found: Some(_) } => write!(f, "{what} exists already"),
+            StoreError::Stale { what, expected: 0, found: Some(_) } => write!(f, "{what} already exists"),
             StoreError::Stale { what, expected, found: Some(found) } => {
                 write!(f, "{what} is at revision {found}, not {expected}")
             }

@@ -19,7 +19,7 @@ verbs! {
         /// Locks up to `limit` timers with `next_run_at <= now` of the targets, oldest first, passing over those that
         /// others hold; asks `plan` about each; writes what it says. One transaction.
         ///
-        /// Written are: runs (one whose slot exists already is passed over and not reported), gaps, and the timer. A
+        /// Written are: runs (one whose slot already exists is passed over and not reported), gaps, and the timer. A
         /// run in `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire`
         /// retires the job, `plan.error` makes it errored, both in the name of `everbell`. So are the entries in the
         /// audit trail: `job.errored` for a job that became so, one `org.errored` for each job with timers that have a

@@ -54,7 +54,7 @@ pub struct BackfillDetails {
     pub backfill: Backfill,
     /// How far it is.
     pub progress: BackfillProgress,
-    /// Why it creates no runs at the moment, although it runs.
+    /// Why it creates no runs at the moment, although its status is `running`.
     pub waits_for: Option<&'static str>,
 }
 

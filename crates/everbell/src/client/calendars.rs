@@ -48,7 +48,7 @@ pub struct CalendarWritten {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CalendarEffect {
-    /// The job. Of a per-org job, the fires in its own zone are compared.
+    /// The job. For a per-org job, the runs in the zone of the job are compared.
     pub job: Arc<Definition>,
     /// How many fires there would be more, and the first of them.
     pub added: (u64, Vec<Timestamp>),

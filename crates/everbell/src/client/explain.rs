@@ -70,7 +70,7 @@ pub enum Explanation {
     /// A time since which the job cannot fire, for this reason. If it is a slot, it becomes a gap after the repair;
     /// while the schedule cannot be read, slots are unknown.
     Errored(String),
-    /// The job has no clock: it starts when runs of another job end.
+    /// The job does not fire at set times: it starts when runs of another job end.
     Following {
         /// The runs that start it, in words.
         rule: String,

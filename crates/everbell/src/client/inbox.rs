@@ -21,7 +21,7 @@ impl Jobs {
     pub(crate) async fn prepare_new(&self, schedule: &Schedule) -> StoreResult<(NewJob, AuditEntry)> {
         match self.get(schedule.key()).await {
             Ok(row) if row.job.state.status != JobStatus::Retired => {
-                Err(StoreError::Conflict { what: format!("job `{}` exists already", schedule.key()) })
+                Err(StoreError::Conflict { what: format!("job `{}` already exists", schedule.key()) })
             }
             Ok(_) | Err(StoreError::NotFound { .. }) => self.prepare(schedule).await,
             Err(error) => Err(error),

@@ -34,7 +34,7 @@ pub struct Reports {
 pub struct NextRequest {
     /// Only fires at or after this time; now if absent.
     pub from: Option<Timestamp>,
-    /// Only fires before this time.
+    /// Only times before this one.
     pub until: Option<Timestamp>,
     /// Only jobs with this label, of any value if that is absent.
     pub label: Option<(String, Option<String>)>,

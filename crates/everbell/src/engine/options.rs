@@ -60,7 +60,7 @@ impl Default for EngineOptions {
 
 /// Sets an option: `EngineOptions::default().concurrency(8).poll(Duration::from_secs(1))`.
 impl EngineOptions {
-    /// Sets the most handlers at once.
+    /// Sets the maximum number of concurrent handlers.
     #[must_use]
     pub fn concurrency(self, runs: u32) -> EngineOptions {
         EngineOptions { concurrency: runs, ..self }

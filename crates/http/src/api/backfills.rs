@@ -30,7 +30,7 @@ pub(crate) const CREATE: &[Field] = &[
     optional(
         "parallel",
         Value::Integer { min: 1, max: MAX_PARALLEL as i64 },
-        "How many of its runs may be pending or at work at once. Default: what `maxConcurrentRuns` and `overlap` of the job allow, \
+        "How many of its runs may be pending or running at once. Default: what `maxConcurrentRuns` and `overlap` of the job allow, \
          shared with the other backfills of the job. Not for all orgs.",
     ),
     optional(
@@ -47,7 +47,7 @@ pub(crate) const CREATE: &[Field] = &[
     optional(
         "pausedOk",
         Value::Flag,
-        "Whether it continues while the job is paused. Default: only if the job is paused at the request. Not for all orgs.",
+        "Whether it continues while the job is paused. Default: only if the job is paused when the backfill is requested. Not for all orgs.",
     ),
     optional("reason", REASON, "The reason, for the audit trail."),
     optional(

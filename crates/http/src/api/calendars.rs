@@ -27,7 +27,7 @@ pub const CALENDAR: &[Field] = &[
 ];
 
 pub(crate) const WRITE: &[Field] =
-    &[optional("dryRun", Value::Flag, "Return which fires would change without changing anything.")];
+    &[optional("dryRun", Value::Flag, "Return which runs would be added or removed, without changing anything.")];
 
 impl ApiRequest {
     /// Returns the calendars client of the caller.

@@ -37,7 +37,7 @@ const PROPERTIES: &[Field] = &[
         Value::Flag,
         "Only jobs that cannot fire because their schedule or timer cannot be read, or only the others.",
     ),
-    optional("failing", Value::Flag, "Only jobs that failed since their last success, or only the others."),
+    optional("failing", Value::Flag, "Only jobs that have failed since their last success, or only the others."),
     optional("scheduleType", Value::Word(&["recurring", "one_time"]), "Only recurring or only one-time jobs."),
     optional("scheduled", Value::Flag, "Only jobs with a next run, or only the others."),
     optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."),

@@ -31,7 +31,7 @@ pub const LIST: &[Field] = &[
     optional("open", Value::Flag, "Only open problems, or with `false` only closed ones. Default: both."),
     optional("kind", KINDS, "Only problems of this kind."),
     optional("jobKey", TEXT, "Only problems of the job with this key."),
-    optional("orgId", TEXT, "Only problems of the runs for this org, which rules with `orgs` find."),
+    optional("orgId", TEXT, "Only problems with runs for this org, which rules with `orgs` find."),
     optional(
         "label",
         TEXT,

@@ -15,7 +15,7 @@ use everbell_wire::form::{Fault, Field, Form, Kind as Value, optional, required}
 const ATTEMPT: Field = optional(
     "attempt",
     Value::Integer { min: 1, max: 1_000_000 },
-    "The attempt that is reported about. Default: that of the run token, else the current one.",
+    "The attempt that the report is about. Default: that of the run token, else the current one.",
 );
 
 /// The text that a report may print.
@@ -34,7 +34,7 @@ pub(crate) const LOG: &[Field] =
 
 pub(crate) const COMPLETE: &[Field] = &[
     optional("result", Value::Json, "The result of the run."),
-    optional("output", PRINTED, "Text that is added to the output of the run."),
+    optional("output", PRINTED, "Text to append to the output of the run."),
     ATTEMPT,
 ];
 
@@ -44,7 +44,7 @@ pub(crate) const FAIL: &[Field] = &[
     optional("details", Value::Json, "More about the failure."),
     optional("retryable", Value::Flag, "Whether another attempt makes sense, if the job allows one. Default: true."),
     optional("retryAfter", Value::Span, "The shortest wait before the next attempt."),
-    optional("output", PRINTED, "Text that is added to the output of the run."),
+    optional("output", PRINTED, "Text to append to the output of the run."),
     ATTEMPT,
 ];
 

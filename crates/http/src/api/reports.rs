@@ -31,11 +31,11 @@ pub(crate) const OUTAGES: &[Field] = &[
 ];
 
 pub(crate) const NEXT: &[Field] = &[
-    optional("from", Value::Time, "Only fires at or after this time, which may be far ahead. Default: now."),
-    optional("to", Value::Time, "Only fires before this time."),
-    optional("within", Value::Span, "Only fires within this time after `from`. Not together with `to`."),
+    optional("from", Value::Time, "Only times at or after this one, which may be far ahead. Default: now."),
+    optional("to", Value::Time, "Only times before this one."),
+    optional("within", Value::Span, "Only times within this duration after `from`. Not together with `to`."),
     LABEL,
-    optional("limit", Value::Integer { min: 1, max: 1_000 }, "The maximum number of fires. Default: 50."),
+    optional("limit", Value::Integer { min: 1, max: 1_000 }, "The maximum number of times. Default: 50."),
 ];
 
 pub(crate) const BACKFILLS: &[Field] = &[

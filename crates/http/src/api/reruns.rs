@@ -44,7 +44,11 @@ pub(crate) const RERUN: &[Field] = &[
     required("filter", Value::Component("RerunFilter", FILTER), "Selects runs by their properties: at least one."),
     optional("reason", REASON, "The reason, for the audit trail."),
     optional("dryRun", Value::Flag, "Return what would be started without starting it."),
-    optional("again", Value::Flag, "Also runs that such a request ran again within the last 24 hours. Default: false."),
+    optional(
+        "again",
+        Value::Flag,
+        "Include runs that such a request already reran within the last 24 hours. Default: false.",
+    ),
 ];
 
 pub(crate) async fn many(request: ApiRequest) -> Result<ApiResponse, Problem> {

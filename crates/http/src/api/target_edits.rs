@@ -20,10 +20,14 @@ use crate::target_editor::TargetEditor;
 const REASON_ONLY: &[Field] = &[optional("reason", REASON, "The reason, for the audit trail.")];
 
 pub(crate) const WRITE: &[Field] =
-    &[optional("dryRun", Value::Flag, "Only check the definition, and say whether this instance could serve it.")];
+    &[optional("dryRun", Value::Flag, "Only check the definition, and report whether this instance could serve it.")];
 
 pub(crate) const DELETE: &[Field] = &[
-    optional("force", Value::Flag, "Also if current jobs name the target. They do not fire until it is defined again."),
+    optional(
+        "force",
+        Value::Flag,
+        "Delete it even if current jobs name it. They do not fire until it is defined again.",
+    ),
     optional("reason", REASON, "The reason, for the audit trail."),
 ];
 

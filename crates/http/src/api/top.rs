@@ -25,8 +25,8 @@ pub const TOP: &[Field] = &[
     optional("by", Value::Word(ORDERS), "The order. Default: time."),
     optional("label", TEXT, "Only jobs with this label: `name` or `name=value`."),
     optional("target", Value::List { of: &TEXT, max: 50 }, "Only jobs with one of these targets."),
-    optional("failing", Value::Flag, "Only jobs that failed since their last success, or only the others."),
-    optional("limit", Value::Integer { min: 1, max: 1_000 }, "The most jobs to list. Default: 20."),
+    optional("failing", Value::Flag, "Only jobs that have failed since their last success, or only the others."),
+    optional("limit", Value::Integer { min: 1, max: 1_000 }, "The maximum number of jobs to list. Default: 20."),
 ];
 
 /// The most jobs that the filters may select.

@@ -125,7 +125,7 @@ fn following(rule: &str, run: Option<&Run>, parents: &[(JobKey, Option<Box<Run>>
         Some(parent) => format!(" The last run of {key} was {}; its status is {}.", parent.id, parent.status),
         None => format!(" {key} had no run."),
     });
-    format!("The job has no clock: it starts {rule}. {last}{}", waits.collect::<String>())
+    format!("The job does not fire at set times: it starts {rule}. {last}{}", waits.collect::<String>())
 }
 
 /// Describes the last group of runs that a job waited for.

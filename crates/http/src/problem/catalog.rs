@@ -21,21 +21,21 @@ pub enum Kind {
     RequestTimeout,
     /// The object is in a state that does not allow the request.
     Conflict,
-    /// A job with this key exists.
+    /// A job with this key already exists.
     JobKeyExists,
     /// An active run keeps another from starting.
     OverlapSkipped,
     /// The job is retired.
     JobRetired,
-    /// The job has as many pending runs as it may have.
+    /// The job has reached its limit of pending runs.
     TooManyPendingRuns,
-    /// The first request with this idempotency key is still being answered.
+    /// The first request with this idempotency key is still in progress.
     IdempotencyInProgress,
     /// The job is no longer at the revision of `If-Match`.
     RevisionMismatch,
     /// The body is too large.
     PayloadTooLarge,
-    /// The body has another media type than the route reads.
+    /// The body has a media type that the route does not accept.
     UnsupportedMediaType,
     /// The request names another host.
     Misdirected,

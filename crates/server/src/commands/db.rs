@@ -28,9 +28,9 @@ pub(crate) enum DbCommand {
     /// The server does the same when it starts. An SQLite file that does not exist yet is created.
     #[command(before_help = MIGRATE_EXAMPLES)]
     Migrate(DbArgs),
-    /// Delete runs, gaps and audit entries that are older than a time
+    /// Delete old runs, gaps and audit entries
     ///
-    /// Deletes in small batches, so a server may keep running. Active runs and jobs always stay.
+    /// Deletes in small batches, so a server can keep running. Active runs and jobs always stay.
     #[command(before_help = PRUNE_EXAMPLES)]
     Prune(PruneArgs),
     /// Copy an SQLite database into a file, even while a server uses it
@@ -39,14 +39,14 @@ pub(crate) enum DbCommand {
     /// use `pg_dump`.
     #[command(before_help = BACKUP_EXAMPLES)]
     Backup(BackupArgs),
-    /// Move a database: between SQLite and PostgreSQL, either way
+    /// Move a database between SQLite and PostgreSQL, in either direction
     ///
     /// Copies jobs with their versions and state, timers, runs with their outputs, gaps, the audit trail, orgs, overrides,
     /// tokens, calendars, freezes and problems into an empty database, and compares both by checksums. Stop every server
     /// first: the copy is refused while one runs on either database, and none can start until it ends.
     ///
     /// The target is written in one transaction. An interrupted copy leaves it empty; start it again. At the end the source
-    /// is marked as moved, and servers refuse to start on it: the target goes on where the source stopped. `db reopen`
+    /// is marked as moved, and servers refuse to start on it: the target continues where the source stopped. `db reopen`
     /// removes the mark. Exits with 1 if a table differs; then nothing was written.
     #[command(before_help = copy::EXAMPLES)]
     Copy(copy::CopyArgs),

@@ -306,7 +306,7 @@ fn a_copy_is_made_while_a_server_writes() {
     assert!(shown["runs"].as_u64().unwrap() >= 3, "{shown}");
     assert_eq!(
         refused(folder, &["backup", "copy.db"], 1),
-        "error: `copy.db` exists already; name a file that does not\n"
+        "error: `copy.db` already exists; name a file that does not\n"
     );
     let other = document(&done(folder, &["backup", "other.db", "--json"]));
     assert_eq!((keys(&other), &other["file"]), (vec!["file", "sizeBytes"], &json!("other.db")));

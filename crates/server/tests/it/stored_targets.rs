@@ -206,7 +206,7 @@ fn targets_are_added_edited_and_removed_by_command() {
     let again = everbell(&server, &["targets", "add", "write", "--", "true"]);
     assert_ne!(again.code, Some(0));
     let said = &again.stderr;
-    assert!(said.contains("target `write` exists already") && said.contains("everbell targets edit write"), "{said}");
+    assert!(said.contains("target `write` already exists") && said.contains("everbell targets edit write"), "{said}");
     let file = everbell(&server, &["targets", "edit", "print", "--timeout", "1m"]);
     assert!(file.stderr.contains("everbell reload"), "{}", file.stderr);
     assert_eq!(everbell(&server, &["targets", "rm", "write", "--yes"]).code, Some(0));

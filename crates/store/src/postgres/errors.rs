@@ -138,9 +138,9 @@ pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
 fn conflict(what: &str, constraint: Option<&str>) -> String {
     match constraint {
         Some("jobs_living") => format!("{what}: a job of this key is living already"),
-        Some("jobs_job_key_version_key") => format!("{what}: this version of the job exists already"),
-        Some("tokens_pkey" | "tokens_hash_key") => format!("{what}: a token of this name exists already"),
-        Some(constraint) => format!("{what}: it exists already ({constraint})"),
-        None => format!("{what}: it exists already"),
+        Some("jobs_job_key_version_key") => format!("{what}: this version of the job already exists"),
+        Some("tokens_pkey" | "tokens_hash_key") => format!("{what}: a token of this name already exists"),
+        Some(constraint) => format!("{what}: it already exists ({constraint})"),
+        None => format!("{what}: it already exists"),
     }
 }

@@ -144,7 +144,7 @@ impl RunStore for PostgresStore {
         let done = async {
             let values = RunValues::of_trial(run);
             if insert_runs(&mut tx, WHAT, &[values], None, Micros::from(run.created_at)).await?.is_empty() {
-                return Err(StoreError::Conflict { what: format!("run `{}` exists already", run.id) });
+                return Err(StoreError::Conflict { what: format!("run `{}` already exists", run.id) });
             }
             let deed = || Deed { runs: vec![run.id], ..Deed::default() };
             audit::insert_audit_of(&mut tx, audit, deed).await

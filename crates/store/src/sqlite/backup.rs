@@ -22,7 +22,7 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) async fn write(from: &Path, to: &Path, report: &(dyn Fn(u64, u64) + Send + Sync)) -> StoreResult<u64> {
     upkeep::exists(from)?;
     if to.exists() {
-        return Err(in_the_way(to, "exists already; name a file that does not"));
+        return Err(in_the_way(to, "already exists; name a file that does not"));
     }
     let partial = Partial::create(to)?;
     let mut connection = open(from).await?;

@@ -136,9 +136,9 @@ fn primary(error: &sqlx::Error) -> Option<u32> {
 fn conflict(what: &str, said: &str) -> String {
     match said.rsplit(": ").next().unwrap_or(said) {
         "everbell_jobs.job_key" => format!("{what}: a job of this key is living already"),
-        "everbell_jobs.job_key, everbell_jobs.version" => format!("{what}: this version of the job exists already"),
-        "everbell_tokens.name" | "everbell_tokens.hash" => format!("{what}: a token of this name exists already"),
-        columns => format!("{what}: it exists already ({columns})"),
+        "everbell_jobs.job_key, everbell_jobs.version" => format!("{what}: this version of the job already exists"),
+        "everbell_tokens.name" | "everbell_tokens.hash" => format!("{what}: a token of this name already exists"),
+        columns => format!("{what}: it already exists ({columns})"),
     }
 }
 

@@ -174,7 +174,7 @@ impl RunStore for SqliteStore {
         let mut tx = held.begin().await?;
         let new = insert_runs(&mut tx, &[RunValues::of_trial(run)], Micros::from(run.created_at)).await?;
         if new.is_empty() {
-            return Err(StoreError::Conflict { what: format!("run `{}` exists already", run.id) });
+            return Err(StoreError::Conflict { what: format!("run `{}` already exists", run.id) });
         }
         let deed = || Deed { runs: vec![run.id], ..Deed::default() };
         audit::insert_audit_of(&mut tx, audit, deed).await?;

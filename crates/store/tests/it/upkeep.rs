@@ -147,7 +147,7 @@ async fn a_copy_overwrites_nothing_and_leaves_nothing_half_done() {
     let (copy, partial) = (folder.path().join("copy.db"), folder.path().join("copy.db.partial"));
     let said = async || back_up(&url(&folder), &copy, &|_, _| ()).await.unwrap_err().to_string();
     std::fs::write(&copy, "precious").unwrap();
-    assert_eq!(said().await, format!("file: `{}` exists already; name a file that does not", copy.display()));
+    assert_eq!(said().await, format!("file: `{}` already exists; name a file that does not", copy.display()));
     assert_eq!(std::fs::read_to_string(&copy).unwrap(), "precious");
     std::fs::rename(&copy, &partial).unwrap();
     assert!(said().await.contains("already exists and is not an unfinished backup"));

@@ -39,7 +39,7 @@ macro_rules! with_job_fields {
             optional("runAt", Kind::Time, "When a one-time job fires. A time without an offset is in `timezone`."),
             optional("after", Kind::ComponentOrList { name: "AfterInput", fields: AFTER, max: MAX_PARENTS }, "Start when runs of another job end, instead of `cronExpression` or `runAt`; with a list, once when runs of all of these jobs have ended."),
             optional("afterGroup", Kind::Word(&["slot", "local_date"]), "With a list of jobs: which of their runs belong together, those of the same slot or those of the same local date in `timezone`. Default: `slot`."),
-            optional("afterWithin", Kind::Span, "With a list of jobs: the longest wait from the first end, 1 minute to 31 days. Then the start is left out, as a gap. Default: 24 hours."),
+            optional("afterWithin", Kind::Span, "With a list of jobs: how long to wait after the first of their runs ends, from 1 minute to 31 days. After that, the job does not start, and a gap is recorded. Default: 24 hours."),
             optional("timezone", ZONE, "The IANA time zone of the schedule. Default: UTC."),
             optional("scope", Kind::Word(&["global", "per_org"]), "Whether the job fires once for each slot, or for each org in the time zone of the org. Default: `global`."),
             optional("payload", Kind::Json, "The input of the target. Default: {}."),
@@ -182,7 +182,7 @@ fn following(form: &mut Form<'_>) -> Timing {
             form.fault(
                 clock,
                 FaultCode::Invalid,
-                format!("a job that starts after another one has `{after}` and no clock"),
+                format!("cannot be combined with `{after}`: the job starts after another one"),
             );
         }
     }

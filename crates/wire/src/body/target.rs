@@ -118,12 +118,12 @@ pub const COMMAND_TARGET: &[Field] = with_common_fields!(
 /// The body of a target that an admin defines. The members of its type are checked by [`HTTP_TARGET`] and [`COMMAND_TARGET`].
 pub const TARGET_INPUT: &[Field] = &[
     required("type", Kind::Word(&["http", "command"]), "The type of the target, which `targets.editable` must allow."),
-    optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent runs on each instance."),
+    optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "Maximum concurrent runs on each instance."),
     optional("timeout", Kind::Span, "Time limit of a run, if shorter than the job's; of a call 30s if absent."),
     optional(
         "success",
         Kind::List { of: &Kind::Json, max: 256 },
-        "The signs of success: status codes such as `304` or `\"200-299\"`, or exit codes.",
+        "What counts as success: status codes such as `304` or `\"200-299\"`, or exit codes.",
     ),
     optional("url", Kind::Secret, "`http`: the URL to call, or a reference to it."),
     optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "`http`: the method; POST if absent."),
@@ -146,7 +146,11 @@ pub const TARGET_INPUT: &[Field] = &[
         Kind::Flag,
         "`http`: whether a response with status 202 means that the target ends the run later.",
     ),
-    optional("lease", Kind::Span, "`http`: with `async`, how long the target may send no heartbeat; 60s if absent."),
+    optional(
+        "lease",
+        Kind::Span,
+        "`http`: with `async`, how long the target may go without sending a heartbeat; 60s if absent.",
+    ),
     optional("cwd", PATH, "`command`: the working directory; the server's if absent."),
     optional("user", TEXT, "`command`: the user to run as, by name or number; the server's if absent."),
     optional("group", TEXT, "`command`: the group to run as, by name or number; the user's if absent."),

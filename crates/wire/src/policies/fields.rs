@@ -39,12 +39,16 @@ const NAMES: Kind = Kind::List { of: &TEXT, max: 16 };
 
 /// The calendars of a job or a preview.
 pub const CALENDAR: &[Field] = &[
-    optional("exclude", NAMES, "Names of calendars on whose days the job does not fire. They win over `only`."),
+    optional(
+        "exclude",
+        NAMES,
+        "Names of calendars on whose days the job does not fire. They take precedence over `only`.",
+    ),
     optional("only", NAMES, "Names of calendars: the job fires only on their days. Default: on all days."),
     optional(
         "roll",
         Kind::Word(&["skip", "next", "previous"]),
-        "How slots on other days are handled: they do not fire, or fire at their local time of the next or of the last allowed day, at most 31 days away. Only for schedules with at most 24 fixed times of day. Default: `skip`.",
+        "How slots on other days are handled: they do not fire, or they fire at the same local time on the next or the previous allowed day, at most 31 days away. Only for schedules with at most 24 fixed times of day. Default: `skip`.",
     ),
 ];
 

@@ -39,9 +39,9 @@ words!(
     Roll from core::calendar::Roll {
         /// They do not fire.
         Skip = "skip",
-        /// They fire at their local time of the next allowed day.
+        /// They fire at the same local time on the next allowed day.
         Next = "next",
-        /// They fire at their local time of the last allowed day before.
+        /// They fire at the same local time on the previous allowed day.
         Previous = "previous",
     }
 );
@@ -106,7 +106,7 @@ words!(
 pub struct Policies {
     /// How a slot is handled while earlier runs are active.
     pub overlap: Overlap,
-    /// How many runs of the job may be active at once. Runs of a backfill are counted apart.
+    /// How many runs of the job may be active at once. Runs of a backfill are counted separately.
     pub max_concurrent_runs: u32,
     /// How missed slots are handled.
     pub catch_up: CatchUp,
@@ -183,7 +183,7 @@ pub struct DstPolicy {
 /// The calendars that limit the days on which a job fires.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 pub struct CalendarPolicy {
-    /// No fire on days of these calendars. They win over `only`.
+    /// The job does not fire on days of these calendars. They take precedence over `only`.
     pub exclude: Vec<String>,
     /// Fires only on days of these calendars; on all days if there is none.
     pub only: Vec<String>,

@@ -54,7 +54,7 @@ pub const POLICIES: &[Policy] = &[
         usual: "1",
         group: OVERLAPS,
         label: "Runs at the same time",
-        note: "This many runs may be active before the rule above applies. Runs of a backfill are counted apart.",
+        note: "This many runs may be active before the rule above applies. Runs of a backfill are counted separately.",
         flag: Some(flag("max-concurrent-runs", "How many runs may be active before `--overlap` applies")),
         summary: Summary::Changed("up to {} runs at once"),
         rust: |policies, _| Some(format!(".max_concurrent_runs({})", policies.max_concurrent_runs)),
@@ -300,7 +300,10 @@ pub const POLICIES: &[Policy] = &[
         note: "It moves to the same local time of an allowed day, at most 31 days away.",
         flag: Some(Flag {
             heading: "When it fires",
-            ..flag("roll", "How to handle slots on days that calendars exclude: move them to an allowed day")
+            ..flag(
+                "roll",
+                "How to handle slots on days that calendars exclude: skip them, or move them to an allowed day",
+            )
         }),
         summary: Summary::Changed("moved to the {} allowed day"),
         rust: |policies, _| Some(format!(".roll(Roll::{:?})", policies.calendars.roll)),

@@ -39,7 +39,7 @@ pub(crate) struct ExportArgs {
     /// Also write which jobs are paused, why and until when, as `[[job_state]]` blocks for `jobs apply`.
     #[arg(long)]
     with_state: bool,
-    /// Write to this file instead of standard output; one that exists is replaced.
+    /// Write to this file instead of standard output; an existing file is replaced.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     #[command(flatten)]

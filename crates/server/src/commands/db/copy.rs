@@ -36,12 +36,12 @@ pub(crate) struct CopyArgs {
     /// Other users of this machine can see a password given here. Leave it out and set `PGPASSWORD`, or use `~/.pgpass`.
     #[arg(long, value_name = "URL")]
     from: Option<String>,
-    /// Copy into this database, which must be empty, and is created if it is an SQLite file.
+    /// Copy into this database, which must be empty; an SQLite file is created.
     #[arg(long, value_name = "URL")]
     to: String,
-    /// Copy only runs, gaps, audit entries and other history of this time, such as `90d`; default: all of it.
+    /// Copy only runs, gaps, audit entries and other history younger than this, such as `90d`; default: all of it.
     ///
-    /// The last run of each job and active runs are always copied, but of jobs for each org only those that are young enough.
+    /// Active runs and the last run of each job are always copied; jobs that fire per org keep only runs within this time.
     /// Choose a time longer than each `within` of `dependsOn`: the target ignores older successes.
     #[arg(long, value_name = "DURATION")]
     history: Option<String>,
