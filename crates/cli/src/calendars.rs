@@ -243,10 +243,10 @@ fn set(args: &SetArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliE
         session.detail(&effect_text(effect))?;
     }
     if written.effects.is_empty() {
-        session.detail("no fire changes in the next 90 days")?;
+        session.detail("no run changes in the next 90 days")?;
     }
     for failure in &written.failed_jobs {
-        let text = format!("{} does not follow yet: {}", failure.job_key, failure.reason);
+        let text = format!("{} is not updated yet: {}", failure.job_key, failure.reason);
         session.detail(&printable(&text))?;
     }
     if !written.dry_run {

@@ -156,7 +156,7 @@ fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZo
         serde_json::from_str(&answer.text).map_err(|error| CliError::invalid(format!("the answer: {error}")))?;
     let wire::NextFires { items, more, complete } = answer.document;
     if !complete {
-        warn("only 10,000 jobs are looked at; choose some with --label");
+        warn("only 10,000 jobs are checked; choose some with --label");
     }
     let fires = items.into_iter().zip(documents.items).map(|(fire, document)| {
         let zone = shown.zone(&fire);

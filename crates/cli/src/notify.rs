@@ -189,7 +189,7 @@ fn test(args: &TestArgs, now: Timestamp, output: &mut Output) -> Result<Exit, Cl
         _ => {
             session.done(Mark::Waiting, &format!("The test message for {name} waits to be sent"))?;
             session.advise(
-                "only instances with the scheduler role and this channel send; look again: everbell notify deliveries",
+                "only instances with the scheduler role and this channel send messages; check again: everbell notify deliveries",
             )?;
         }
     }

@@ -64,7 +64,7 @@ impl JobView {
 
     /// Whether this is about one timer.
     fn expect_one_timer(&self) -> Result<(), Invalid> {
-        let refusal = "this job fires for each org: name the one that is meant in `orgId`";
+        let refusal = "this job fires per org: name the org in `orgId`";
         if self.is_of_all_orgs() { Err(Invalid::new("orgId", refusal)) } else { Ok(()) }
     }
 

@@ -316,7 +316,7 @@ impl Draft {
         }
         if self.scope == Scope::PerOrg && self.timing.is_following() {
             let reason =
-                "a job that starts after another fires for no org: use `global`, or give it a `cronExpression`";
+                "a job that starts after another cannot fire per org: use `global`, or give it a `cronExpression`";
             problems.push(Invalid::new("scope", reason));
         }
         if self.trace_context.is_some() && !matches!(self.timing, Timing::Once(_)) {

@@ -171,8 +171,7 @@ pub fn expect_bounded(jobs: usize) -> Result<(), Invalid> {
     if jobs <= MAX_ENQUEUED_JOBS {
         return Ok(());
     }
-    let reason =
-        format!("must be at most {MAX_ENQUEUED_JOBS} at a time, these are {jobs}: enqueue them in several calls");
+    let reason = format!("must be at most {MAX_ENQUEUED_JOBS} at a time, not {jobs}: enqueue them in several calls");
     Err(Invalid::new("payloads", reason))
 }
 

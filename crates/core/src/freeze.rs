@@ -61,7 +61,7 @@ impl Freeze {
     pub fn check(&self) -> Result<(), Invalid> {
         let length = self.reason.trim().chars().count();
         if !REASON_LENGTH.contains(&length) || self.reason.contains('\0') {
-            return Err(Invalid::new("reason", format!("must be 3 to 500 characters without NUL, this has {length}")));
+            return Err(Invalid::new("reason", format!("must be 3 to 500 characters without NUL, not {length}")));
         }
         if !(EARLIEST..LATEST).contains(&self.starts_at) || !(EARLIEST..LATEST).contains(&self.ends_at) {
             return Err(Invalid::new("from", "must lie between the years 1900 and 2199"));
@@ -116,7 +116,7 @@ impl Freeze {
     /// The freeze, ended at `at`. One that is over stays as it is.
     pub fn ended_at(&self, at: Timestamp, by: &str) -> Result<Freeze, Invalid> {
         if self.is_over(at) {
-            return Err(Invalid::new("freeze", "is over already"));
+            return Err(Invalid::new("freeze", "is already over"));
         }
         Ok(Freeze { ended: Some((at, by.to_owned())), ..self.clone() })
     }

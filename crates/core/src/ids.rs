@@ -315,14 +315,14 @@ pub fn is_invisible(c: char) -> bool {
 pub fn expect_visible(field: &'static str, text: &str) -> Result<(), Invalid> {
     let found = text.chars().find(|c| c.is_control() || is_invisible(*c));
     found.map_or(Ok(()), |c| {
-        let reason = format!("must not contain {}: characters that cannot be seen are not allowed", c.escape_unicode());
+        let reason = format!("must not contain {}: invisible characters are not allowed", c.escape_unicode());
         Err(Invalid::new(field, reason))
     })
 }
 
 fn check_name(field: &'static str, text: &str) -> Result<(), Invalid> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
-        return Err(Invalid::new(field, format!("must be 1 to {MAX_NAME_BYTES} bytes long, this has {}", text.len())));
+        return Err(Invalid::new(field, format!("must be 1 to {MAX_NAME_BYTES} bytes long, not {}", text.len())));
     }
     if text.chars().any(char::is_control) {
         return Err(Invalid::new(field, "must not contain control characters"));
@@ -384,7 +384,7 @@ mod tests {
         let stored = JobKey::new("admin\u{200c}").unwrap();
         assert_eq!(
             stored.expect_visible().unwrap_err().to_string(),
-            "jobKey: must not contain \\u{200c}: characters that cannot be seen are not allowed"
+            "jobKey: must not contain \\u{200c}: invisible characters are not allowed"
         );
         for good in ["שלום", "⏰\u{fe0f}", "naïve", "日本語"] {
             assert!(JobKey::new(good).unwrap().expect_visible().is_ok(), "{good}");

@@ -54,7 +54,7 @@ pub struct Definition {
     pub trace_context: Option<TraceContext>,
 }
 
-/// A stored schedule that cannot be read any more, for instance because a zone left the IANA database.
+/// A stored schedule that can no longer be read, for instance because a zone left the IANA database.
 ///
 /// It never silently falls back to UTC: the job is `errored` until it is repaired.
 ///
@@ -132,12 +132,12 @@ impl Definition {
         }
     }
 
-    /// How its schedule behaves when clocks change, also if the schedule cannot be read any more.
+    /// How its schedule behaves when clocks change, also if the schedule can no longer be read.
     pub fn dst(&self) -> Dst {
         self.spec.as_ref().map_or_else(|broken| broken.dst, Spec::dst)
     }
 
-    /// The first and the last time of its slots, also if the schedule cannot be read any more.
+    /// The first and the last time of its slots, also if the schedule can no longer be read.
     pub fn bounds(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         match &self.spec {
             Ok(spec) => (spec.start_at(), spec.end_at()),
@@ -311,10 +311,10 @@ impl JobState {
     pub fn paused(&self, pause: Pause) -> Result<JobState, Invalid> {
         let length = pause.reason.trim().chars().count();
         if length == 0 {
-            return Err(Invalid::new("reason", "must be 3 to 500 characters, this is blank"));
+            return Err(Invalid::new("reason", "must be 3 to 500 characters, but is blank"));
         }
         if !REASON_LENGTH.contains(&length) {
-            return Err(Invalid::new("reason", format!("must be 3 to 500 characters, this has {length}")));
+            return Err(Invalid::new("reason", format!("must be 3 to 500 characters, not {length}")));
         }
         if pause.reason.contains('\0') {
             return Err(Invalid::new("reason", "must not contain NUL"));

@@ -18,10 +18,7 @@ impl Json {
     /// The text, if it is one JSON value that every store can keep. `field` names it in the refusal.
     pub fn parse(field: &'static str, text: &str) -> Result<Json, Invalid> {
         if text.len() > MAX_BYTES {
-            return Err(Invalid::new(
-                field,
-                format!("must be at most {MAX_BYTES} bytes of JSON, this has {}", text.len()),
-            ));
+            return Err(Invalid::new(field, format!("must be at most {MAX_BYTES} bytes of JSON, not {}", text.len())));
         }
         let mut scan = Scan { text: text.as_bytes(), at: 0 };
         let outcome = scan.space_then_value(0).and_then(|()| {
@@ -152,7 +149,7 @@ impl Scan<'_> {
         self.at += 1;
         loop {
             match self.peek() {
-                None => return Err("a string without end"),
+                None => return Err("an unterminated string"),
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());

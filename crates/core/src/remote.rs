@@ -51,7 +51,9 @@ impl fmt::Display for Refusal {
             }
             Refusal::Waiting { attempt } => write!(f, "attempt {attempt} is over: the run waits for the next one"),
             Refusal::Ended(status) => write!(f, "the run has already ended: it is {status}"),
-            Refusal::NotHandedOver => f.write_str("an instance executes the run, and its target has not answered 202"),
+            Refusal::NotHandedOver => {
+                f.write_str("an instance executes the run, and its target has not responded with 202")
+            }
         }
     }
 }

@@ -240,8 +240,8 @@ impl Schedule {
         self
     }
 
-    /// Sets the priority, from -100 to 100: default 0. Of runs that wait for room, those of a higher priority start
-    /// first, and equal ones in the order of their time. A run at work is never stopped for another one.
+    /// Sets the priority, from -100 to 100: default 0. Waiting runs of a higher priority start first, and equal ones in the order
+    /// of their time. A run at work is never stopped for another one.
     #[must_use]
     pub fn priority(mut self, priority: i32) -> Schedule {
         self.0.policies.priority = priority;

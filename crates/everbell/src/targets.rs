@@ -24,7 +24,7 @@ pub type PayloadCheck = Arc<dyn Fn(&Json) -> Result<(), String> + Send + Sync>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TargetOptions {
-    /// The most concurrent runs on this instance: default as many as the instance takes.
+    /// The maximum number of concurrent runs on this instance: default as many as the instance takes.
     pub concurrency: Option<u32>,
     /// The longest time of a run: default the job's timeout; the shorter one counts.
     pub timeout: Option<Duration>,

@@ -201,8 +201,8 @@ pub fn bad_admin_token(token: &str) -> Option<&'static str> {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let is_good =
         token.strip_prefix(PREFIX).is_some_and(|rest| (32..=200).contains(&rest.len()) && rest.chars().all(is_sign));
-    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by \
-                  `echo evb_$(openssl rand -hex 32)`";
+    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` after it; create one with `echo evb_$(openssl rand \
+                  -hex 32)`";
     (!is_good).then_some(reason)
 }
 

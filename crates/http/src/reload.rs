@@ -26,7 +26,7 @@ impl From<ReloadError> for Problem {
         match error {
             ReloadError::Invalid(problems) => {
                 let detail =
-                    format!("The configuration was not reloaded, nothing was changed: {}", problems.join("; "));
+                    format!("The configuration was not reloaded; nothing was changed: {}", problems.join("; "));
                 Problem::new(Kind::Conflict, detail).with("problems", problems)
             }
             ReloadError::Store(error) => error.into(),

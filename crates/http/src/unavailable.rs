@@ -12,7 +12,7 @@ pub(crate) fn unavailable(reason: UnavailableReason, maybe_done: bool) -> String
         UnavailableReason::ReadOnly => "The database is read-only: it accepts no changes.".to_owned(),
         UnavailableReason::DiskFull => "The disk of the database is full.".to_owned(),
         UnavailableReason::TooManyConnections => "The database server has no free connections.".to_owned(),
-        UnavailableReason::Schema => "The schema of the database does not fit this release.".to_owned(),
+        UnavailableReason::Schema => "The schema of the database does not match this release.".to_owned(),
         UnavailableReason::Permission => "The database role of the server lacks a permission.".to_owned(),
         _ => "The database cannot be reached.".to_owned(),
     };

@@ -23,7 +23,7 @@ impl MovedMark {
         let (to, at) = (&self.to, self.when());
         let reason = if self.is_done {
             format!(
-                "was copied to `{to}` at {at}, and its jobs go on there, so starting it would fire them twice; use that one, \
+                "was copied to `{to}` at {at}, and its jobs continue there, so starting it would fire them twice; use that one, \
                  or, if it is not in use, allow this one again with `everbell db reopen`"
             )
         } else {

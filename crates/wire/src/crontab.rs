@@ -148,7 +148,7 @@ impl Entry {
         let matters = [WarningCode::EitherDay, WarningCode::DstGap, WarningCode::DstFold];
         let text = |code, detail: String| match code {
             WarningCode::EitherDay => format!("{detail}; cron means the same"),
-            _ => format!("{detail}; cron may do otherwise"),
+            _ => format!("{detail}; cron may behave differently"),
         };
         warnings.filter(|found| matters.contains(&found.code)).map(|found| text(found.code, found.detail)).collect()
     }
@@ -268,10 +268,10 @@ fn entry(
         .filter(|rest| rest.starts_with(|c: char| c == '*' || c.is_ascii_digit()))
         .unwrap_or(text);
     let (expression, rest) =
-        split(text, time_words(text)).ok_or("the time has five fields, and a command stands behind them")?;
+        split(text, time_words(text)).ok_or("the time has five fields, and the command comes after them")?;
     let parsed = Expression::parse(&expression).map_err(|error| error.to_string())?;
     let (user, rest) = if system { split(rest, 1).map(|(user, rest)| (Some(user), rest)) } else { Some((None, rest)) }
-        .ok_or("a command is missing; in a system crontab the user stands before it")?;
+        .ok_or("a command is missing; in a system crontab the user comes before it")?;
     let (command, stdin) = input(rest);
     let zone = variables.zone.name();
     let mut detail = format!("{}, {zone}", parsed.describe());
@@ -279,7 +279,7 @@ fn entry(
         detail = format!("{detail}; runs as `{user}`");
     }
     if stdin.is_some() {
-        detail.push_str("; what is behind % is its input");
+        detail.push_str("; the text after % is its input");
     }
     let key = unique(key(&command), taken);
     let Variables { shell, env, mailto, .. } = variables;

@@ -20,7 +20,7 @@ words!(
     }
 );
 
-/// The schedule of a definition, also of one that cannot be read any more.
+/// The schedule of a definition, also of one that can no longer be read.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Whether it fires more than once.

@@ -129,7 +129,7 @@ impl Default for FaultCode {
 impl From<&ParseError> for FaultCode {
     fn from(error: &ParseError) -> FaultCode {
         let code = FaultCode::from_word(error.code());
-        debug_assert!(!matches!(code, FaultCode::Other(_)), "`{}` is no code of a fault", error.code());
+        debug_assert!(!matches!(code, FaultCode::Other(_)), "`{}` is not a fault code", error.code());
         code
     }
 }

@@ -150,7 +150,7 @@ fn zone_in_brackets(annotation: &TimeZoneAnnotation<'_>) -> Result<Zone, Refusal
         // An offset has a place of its own, behind the time.
         _ => Err(Refusal {
             reason: "only the name of a time zone may stand in brackets".to_owned(),
-            hint: Some("write an offset behind the time, as in `2027-03-13T00:00:00+01:00`".to_owned()),
+            hint: Some("write an offset after the time, as in `2027-03-13T00:00:00+01:00`".to_owned()),
         }),
     }
 }
@@ -195,7 +195,7 @@ fn local(time: DateTime, zone: &Zone) -> Result<Timestamp, Refusal> {
         AmbiguousOffset::Gap { after, .. } => {
             let moved = ambiguous.later().map_err(too_far)?;
             Err(Refusal {
-                reason: format!("{} does not exist in {zone}: clocks go forward over it", face(time)),
+                reason: format!("{} does not exist in {zone}: clocks go forward and skip it", face(time)),
                 hint: Some(format!("give an offset, such as `{}`", moved.display_with_offset(after))),
             })
         }
@@ -203,10 +203,7 @@ fn local(time: DateTime, zone: &Zone) -> Result<Timestamp, Refusal> {
             let first = ambiguous.earlier().map_err(too_far)?;
             let second = ambiguous.later().map_err(too_far)?;
             Err(Refusal {
-                reason: format!(
-                    "{} happens twice in {zone}: clocks go back over it, so it is {first} or {second}",
-                    face(time)
-                ),
+                reason: format!("{} happens twice in {zone}: clocks go back, so it is {first} or {second}", face(time)),
                 hint: Some(format!(
                     "give an offset: `{}` or `{}`",
                     first.display_with_offset(before),
@@ -225,7 +222,7 @@ fn start_of_day(date: Date, zone: &Zone) -> Result<Timestamp, Refusal> {
     if start.date() == date {
         return Ok(start.timestamp());
     }
-    Err(Refusal { reason: format!("{date} does not exist in {zone}: the calendar goes over it"), hint: None })
+    Err(Refusal { reason: format!("{date} does not exist in {zone}: the calendar skips it"), hint: None })
 }
 
 fn face(time: DateTime) -> String {
@@ -285,12 +282,12 @@ mod tests {
     fn a_local_time_in_a_gap_is_refused() {
         assert_eq!(
             read_in("America/New_York", "2027-03-14 02:30").unwrap_err(),
-            "--from: 2027-03-14 02:30 does not exist in America/New_York: clocks go forward over it\n  \
+            "--from: 2027-03-14 02:30 does not exist in America/New_York: clocks go forward and skip it\n  \
              hint: give an offset, such as `2027-03-14T03:30:00-04:00`"
         );
         assert_eq!(
             read_in("Pacific/Apia", "2011-12-30").unwrap_err(),
-            "--from: 2011-12-30 does not exist in Pacific/Apia: the calendar goes over it"
+            "--from: 2011-12-30 does not exist in Pacific/Apia: the calendar skips it"
         );
     }
 
@@ -298,7 +295,7 @@ mod tests {
     fn a_local_time_in_a_fold_is_refused_with_both_instants() {
         assert_eq!(
             read_in("America/New_York", "2027-11-07T01:30").unwrap_err(),
-            "--from: 2027-11-07 01:30 happens twice in America/New_York: clocks go back over it, so it is \
+            "--from: 2027-11-07 01:30 happens twice in America/New_York: clocks go back, so it is \
              2027-11-07T05:30:00Z or 2027-11-07T06:30:00Z\n  \
              hint: give an offset: `2027-11-07T01:30:00-04:00` or `2027-11-07T01:30:00-05:00`"
         );

@@ -150,7 +150,7 @@ pub(super) fn targets(all: &[wire::Target]) -> Vec<Finding> {
         if let Some(problem) = &target.problem {
             findings.push(Finding::warning(
                 "targets",
-                format!("the server that answered does not serve `{}`: {problem}", target.target),
+                format!("the server that responded does not serve `{}`: {problem}", target.target),
                 "give every instance the secrets of its targets, or correct the definition: everbell targets edit",
             ));
         }

@@ -77,7 +77,7 @@ pub(super) fn run(args: &RollbackArgs, now: Timestamp, output: &mut Output) -> R
     let text = |payload: &Option<Box<RawValue>>| payload.as_ref().map(|payload| payload.get().to_owned());
     let same_payload = text(&current.payload) == text(&older.payload);
     if step.action == Action::Unchanged && same_payload {
-        note(format!("v{version} has the content of v{to} already; nothing was changed"));
+        note(format!("v{version} already has the content of v{to}; nothing was changed"));
         return Ok(Exit::Success);
     }
     if !for_programs(&session) {

@@ -79,7 +79,7 @@ pub(super) fn run(args: &RunArgs, now: Timestamp, output: &mut Output) -> Result
     let ways = format!("everbell jobs run {}", everbell_wire::shell(name));
     let if_skipped = if args.queue {
         // At most one run waits.
-        format!("another run is queued already; start anyway: {ways} --force")
+        format!("another run is already queued; start anyway: {ways} --force")
     } else {
         format!("start anyway: {ways} --force, or wait for it: {ways} --queue")
     };

@@ -190,11 +190,11 @@ impl Subject {
             ));
         }
         if definition.scope == Scope::PerOrg {
-            notes.push(format!("job `{key}` fires for each org; simulated is one org in {}", self.zone()));
+            notes.push(format!("job `{key}` fires for each org; the simulation has one org, in {}", self.zone()));
         }
         let is_file = matches!(self.source, Source::File(_));
         if is_file && !definition.policies.jitter.is_zero() {
-            notes.push(format!("job `{key}` has jitter: the delays will be others once it has an id"));
+            notes.push(format!("job `{key}` has jitter: the delays will differ once it has an id"));
         }
         notes
     }

@@ -251,7 +251,7 @@ fn write(
         session.done(Mark::Good, &format!("{verb} target {shown}"))?;
     }
     if let Some(problem) = &written.problem {
-        session.detail(&printable(&format!("the server that answered cannot serve it: {problem}")))?;
+        session.detail(&printable(&format!("the server that responded cannot serve it: {problem}")))?;
     } else if !written.dry_run {
         session.advise(&format!("try it: everbell targets try {} --wait", shell(label)))?;
     }

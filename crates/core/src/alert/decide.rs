@@ -106,7 +106,7 @@ fn judge(rules: &[Rule], facts: &JobFacts, kind: Kind, own: &[&Problem], now: Ti
             // The end covers what came until then, so that it is no news at the next look.
             problem.mark_at = facts.newest_event(kind).map_or(problem.mark_at, |at| at.max(problem.mark_at));
             let because =
-                if covering.is_empty() { "no rule covers it any more".to_owned() } else { facts.recovery(&problem) };
+                if covering.is_empty() { "no rule covers it anymore".to_owned() } else { facts.recovery(&problem) };
             close(&mut problem, because, rules, now, decision);
             decision.problems.push(problem);
         }

@@ -249,7 +249,7 @@ impl JobFacts {
             (Kind::AutoPaused, _) => "the job was resumed",
             (Kind::Missed, _) => "the job ran again",
             (Kind::Skipped, _) => "later slots ran",
-            (Kind::LateStart, _) => "no slot waits any more",
+            (Kind::LateStart, _) => "no slot is waiting anymore",
             (Kind::TooLong, _) => "the run ended",
             (Kind::InstanceLost, _) => "the instance is back",
         };

@@ -47,10 +47,10 @@ pub fn decide_instances(rules: &[Rule], facts: &ClusterFacts, problems: &[Proble
         let Some((id, _)) = before.subject.instance() else { continue };
         let known = facts.instances.iter().find(|instance| instance.id == id);
         let because = match known {
-            _ if covering.is_empty() => Some("no rule covers it any more"),
+            _ if covering.is_empty() => Some("no rule covers it anymore"),
             Some(instance) if facts.is_alive(instance) => Some("it sends heartbeats again"),
             _ if replaced.contains(&id) => Some("another instance took its place"),
-            None => Some("it was not seen for a long time and is forgotten"),
+            None => Some("it has not been seen for a long time and was forgotten"),
             Some(_) => None,
         };
         let mut problem = (*before).clone();

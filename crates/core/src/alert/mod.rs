@@ -213,10 +213,7 @@ impl Problem {
     pub fn changed(&self, change: &ProblemChange, now: Timestamp) -> Result<Problem, Invalid> {
         let mut problem = self.clone();
         if let Some(closed_at) = self.closed_at {
-            return Err(Invalid::new(
-                "problem",
-                format!("is closed since {closed_at}: there is nothing to do about it"),
-            ));
+            return Err(Invalid::new("problem", format!("was closed at {closed_at} and can no longer be changed")));
         }
         match change {
             ProblemChange::Acknowledge(note) => problem.acknowledged = Some(note.clone()),

@@ -57,7 +57,7 @@ impl Rule {
             }
         };
         let known = Kind::ALL.iter().map(|kind| format!("`{}`", kind.as_str())).collect::<Vec<_>>().join(", ");
-        must(!self.kinds.is_empty(), "when", format!("must name at least one problem beside `recovered`: {known}"));
+        must(!self.kinds.is_empty(), "when", format!("must name at least one problem besides `recovered`: {known}"));
         must(!self.to.is_empty(), "to", "must name at least one channel".to_owned());
         must((1..=MAX_AFTER).contains(&self.after), "after", format!("must be from 1 to {MAX_AFTER}"));
         must(self.remind.is_none_or(|remind| remind >= MIN_REMIND), "remind", "must be at least 1m".to_owned());

@@ -65,7 +65,7 @@ impl DayEntry {
     pub(super) fn from_yearly(month: i8, day: i8, name: Option<&str>) -> Result<DayEntry, Invalid> {
         // 2000 was a leap year, so 29 February is a date.
         if Date::new(2000, month, day).is_err() {
-            return Err(Invalid::new("dates", format!("`*-{month:02}-{day:02}` is not a date of any year")));
+            return Err(Invalid::new("dates", format!("`*-{month:02}-{day:02}` is not a date in any year")));
         }
         Ok(DayEntry { span: DaySpan::Yearly { month, day }, name: checked_name(name)? })
     }
@@ -90,7 +90,7 @@ impl FromStr for DayEntry {
         let refused = || {
             let shown: String = text.chars().take(60).flat_map(char::escape_debug).collect();
             let reason = format!(
-                "`{shown}` is no day; write `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25` for every year, and a \
+                "`{shown}` is not a day; write `2027-01-01`, `2027-04-02..2027-04-05` or `*-12-25` for every year, and a \
                  name after it if you like: `2027-01-01 New Year`"
             );
             Invalid::new("dates", reason)

@@ -131,8 +131,7 @@ impl Event {
     fn unsupported(&self, what: &str) -> Invalid {
         let shown: String = what.chars().take(100).flat_map(char::escape_debug).collect();
         let reason = format!(
-            "the event {} has `{shown}`, which is not supported; of repetitions only RRULE:FREQ=YEARLY is, so list the \
-             dates instead",
+            "the event {} has `{shown}`, which is not supported; only RRULE:FREQ=YEARLY is, so list the dates instead",
             self.title()
         );
         refused(&reason)

@@ -53,7 +53,7 @@ pub fn check_chain(
             Some(_) => {}
         }
         if let Some(circle) = path_to(job, parent, &before) {
-            return Err(Invalid::new(field, format!("would close a circle: {}", describe_circle(job, &circle))));
+            return Err(Invalid::new(field, format!("would create a cycle: {}", describe_circle(job, &circle))));
         }
     }
     Ok(())

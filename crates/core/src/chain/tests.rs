@@ -198,7 +198,7 @@ fn chains_that_cannot_work_are_refused() {
     let unknown = starts("a", "nobody", false, &links).unwrap_err();
     assert!(unknown.starts_with("after.job: there is no current job `nobody`"), "{unknown}");
     let circle = starts("a", "c", true, &links).unwrap_err();
-    assert_eq!(circle, "after.job: would close a circle: `a` starts after `c` starts after `b` starts after `a`");
+    assert_eq!(circle, "after.job: would create a cycle: `a` starts after `c` starts after `b` starts after `a`");
     let many: Vec<ChainLink> = (1..30).map(|n| link(&format!("j{n}"), &format!("j{}", n - 1))).collect();
     let long = starts("j0", "j29", true, &many).unwrap_err();
     assert!(long.ends_with(" and 23 more"), "{long}");
@@ -218,7 +218,7 @@ fn circles_through_one_of_several_jobs_are_refused() {
     assert_eq!(after_all("d", &["b", "c"], global), Ok(()), "arms may meet");
     assert_eq!(after_all("e", &["a", "d"], global), Ok(()));
     let circle = after_all("a", &["x", "d"], global).unwrap_err();
-    assert!(circle.starts_with("after: would close a circle: `a` starts after `d` starts after "), "{circle}");
+    assert!(circle.starts_with("after: would create a cycle: `a` starts after `d` starts after "), "{circle}");
     assert!(circle.ends_with(" starts after `a`"), "{circle}");
     let orgs = after_all("e", &["a", "d"], Some(Scope::PerOrg)).unwrap_err();
     assert!(orgs.contains("`a` fires for each org"), "{orgs}");

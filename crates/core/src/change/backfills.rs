@@ -45,7 +45,7 @@ pub fn begin_backfill(
     view.expect_one_or_all()?;
     backfill.settings.check()?;
     if view.job().is_one_time() {
-        return Err(Invalid::new("from", "a one-time job has no slots to go back to; run it now instead"));
+        return Err(Invalid::new("from", "a one-time job has no past slots to backfill; run it now instead"));
     }
     let spec = spec_of(view)?;
     let plan = chunk(view, &spec, &mut backfill, facts, now);
@@ -158,11 +158,11 @@ fn impossible(view: &JobView, backfill: &Backfill) -> Option<String> {
         return Some("the job was retired".to_owned());
     }
     if job.is_one_time() {
-        return Some(format!("the job fires only once since version {}", job.version));
+        return Some(format!("the job has been a one-time job since version {}", job.version));
     }
     match (job.scope, &backfill.org) {
-        (Scope::PerOrg, None) => Some(format!("the job fires for each org since version {}", job.version)),
-        (Scope::Global, Some(_)) => Some(format!("the job does not fire for orgs since version {}", job.version)),
+        (Scope::PerOrg, None) => Some(format!("the job has fired per org since version {}", job.version)),
+        (Scope::Global, Some(_)) => Some(format!("the job has not fired per org since version {}", job.version)),
         (Scope::PerOrg, Some(_)) if view.org.is_none() => Some("the org was deleted".to_owned()),
         _ => None,
     }

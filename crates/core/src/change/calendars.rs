@@ -19,7 +19,7 @@ pub fn follow_calendars(
 ) -> Result<JobChange, Invalid> {
     view.expect_living()?;
     if view.job().is_current(&current) {
-        return Err(Invalid::new("policies.calendar", "the job has the days of its calendars already"));
+        return Err(Invalid::new("policies.calendar", "the job already has the days of its calendars"));
     }
     let edit = Edit { calendars: current, ..Edit::default() };
     let mut change = new_version(view, edit, id, false, by, now)?;

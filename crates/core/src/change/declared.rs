@@ -58,11 +58,11 @@ pub fn restore_declaration(
     let declaration = view.job.state.declaration.clone().ok_or_else(|| {
         Invalid::new(
             "declaration",
-            "no program and no configuration file declares this job: there is nothing to go back to",
+            "no program and no configuration file declares this job: there is nothing to restore",
         )
     })?;
     if !declaration.is_edited(view.job()) {
-        return Err(Invalid::new("declaration", "the job is as it was declared: there is nothing to go back to"));
+        return Err(Invalid::new("declaration", "the job is as it was declared: there is nothing to restore"));
     }
     if declared.key != view.job().key || declared.version != declaration.version {
         let reason = format!("was synced as version {}, not as {}", declaration.version, declared.version);
@@ -71,7 +71,7 @@ pub fn restore_declaration(
     let edit = Draft::from_definition(declared).edit_of(view.job(), now);
     let edit = edit.map_err(|problems| {
         let first = problems.into_iter().next();
-        first.unwrap_or_else(|| Invalid::new("declaration", "cannot be read any more"))
+        first.unwrap_or_else(|| Invalid::new("declaration", "can no longer be read"))
     })?;
     let edit = Edit { calendars: calendars.to_vec(), ..edit };
     let declaration = declaration.at_version(view.job().version + 1);

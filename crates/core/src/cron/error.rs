@@ -147,7 +147,7 @@ impl ParseError {
             (ParseErrorKind::UnknownMacro, _) => {
                 "@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, or `@every 90s`"
             }
-            (ParseErrorKind::Unexpected, None) => "nothing behind a macro",
+            (ParseErrorKind::Unexpected, None) => "nothing after a macro",
             (_, Some(field)) => field.allowed(),
             (_, None) => "`minute hour day-of-month month day-of-week`, with an optional leading seconds field",
         }
@@ -190,7 +190,7 @@ impl ParseError {
 
     fn hint_of_letter(&self) -> Option<&'static str> {
         match (self.field, self.text().bytes().last()?.to_ascii_lowercase()) {
-            (_, b'h') => Some("`H` is Jenkins's; write a number, and use `jitter` to spread the load"),
+            (_, b'h') => Some("`H` is Jenkins syntax; write a number, and use `jitter` to spread the load"),
             (Some(FieldName::DayOfWeek), b'l') => Some("for the last Friday of a month write `5L`"),
             (Some(FieldName::DayOfMonth), b'l') => Some("`L` stands alone: it is the last day of a month"),
             (Some(FieldName::DayOfWeek), b'w') => Some("`LW` and `15W` belong to the day-of-month field"),
@@ -250,8 +250,8 @@ impl fmt::Display for ParseError {
             ParseErrorKind::TooLong => {
                 write!(f, "the expression is longer than {} bytes", super::MAX_EXPRESSION_BYTES)
             }
-            ParseErrorKind::FieldCount(1) => f.write_str("five or six fields are needed, this has 1"),
-            ParseErrorKind::FieldCount(found) => write!(f, "five or six fields are needed, these are {found}"),
+            ParseErrorKind::FieldCount(1) => f.write_str("five or six fields are needed, not 1"),
+            ParseErrorKind::FieldCount(found) => write!(f, "five or six fields are needed, not {found}"),
             ParseErrorKind::OutOfRange => {
                 let (min, max) = self.field.map_or((0, 0), FieldName::range);
                 write!(f, "{text} is outside {min}-{max}")
@@ -266,7 +266,7 @@ impl fmt::Display for ParseError {
             ParseErrorKind::MissingValue => write!(f, "`{text}` lacks a value"),
             ParseErrorKind::BadStep => write!(f, "`{text}` is not a step"),
             ParseErrorKind::BadCount => write!(f, "`{text}` is not a count from 1 to 5"),
-            ParseErrorKind::Misplaced => write!(f, "`{text}` is not possible in this place"),
+            ParseErrorKind::Misplaced => write!(f, "`{text}` is not allowed in this place"),
             ParseErrorKind::UnknownMacro => write!(f, "`{text}` is not a known macro"),
             ParseErrorKind::BadInterval if text.is_empty() => f.write_str("an interval from 1s to 366d is missing"),
             ParseErrorKind::BadInterval => write!(f, "`{text}` is not an interval from 1s to 366d"),

@@ -11,7 +11,7 @@ impl Draft {
     pub(super) fn check_calendars(&self, rules: &CalendarRules) -> Result<(), Vec<Invalid>> {
         let mut problems = Vec::new();
         if !rules.is_empty() && self.timing.is_following() {
-            let reason = "a job that starts after another has no days: give the calendar to that job";
+            let reason = "a job that starts after another cannot have a calendar: give it to that job";
             problems.push(Invalid::new("policies.calendar", reason));
         }
         if !rules.is_empty() && matches!(self.timing, Timing::Once(_)) {

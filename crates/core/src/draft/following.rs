@@ -27,7 +27,8 @@ impl Draft {
             }
             Timing::Cron(_) | Timing::Every(_) | Timing::Once(_) => None,
         };
-        let has_clock = "belongs to a clock, and a job that starts after another has none: leave it out";
+        let has_clock =
+            "is only for jobs that fire at set times, and not for one that starts after another: leave it out";
         for (field, given) in [
             ("startAt", self.start_at.is_some()),
             ("endAt", self.end_at.is_some()),

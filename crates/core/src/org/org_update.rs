@@ -54,9 +54,10 @@ impl OrgUpdate {
     pub fn expect_stoppable(&self) -> Result<(), Invalid> {
         match self.task {
             OrgTask::RunNow { .. } | OrgTask::Backfill { .. } => Ok(()),
-            OrgTask::Arm | OrgTask::Resume { .. } => {
-                Err(Invalid::new("sweepId", "is about timers, which have to follow their job: it ends by itself"))
-            }
+            OrgTask::Arm | OrgTask::Resume { .. } => Err(Invalid::new(
+                "sweepId",
+                "sets timers, which must follow their job: it ends by itself and cannot be stopped",
+            )),
         }
     }
 }

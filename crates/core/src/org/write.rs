@@ -123,10 +123,7 @@ fn check(write: &OrgWrite) -> Result<(), Invalid> {
     if let Some(name) = &write.name {
         let length = name.chars().count();
         if length > MAX_NAME_CHARS {
-            return Err(Invalid::new(
-                "name",
-                format!("must be at most {MAX_NAME_CHARS} characters, this has {length}"),
-            ));
+            return Err(Invalid::new("name", format!("must be at most {MAX_NAME_CHARS} characters, not {length}")));
         }
         if name.chars().any(char::is_control) {
             return Err(Invalid::new("name", "must not contain control characters"));
@@ -138,7 +135,7 @@ fn check(write: &OrgWrite) -> Result<(), Invalid> {
         }
         if settings.as_str().len() > MAX_SETTINGS_BYTES {
             let length = settings.as_str().len();
-            let reason = format!("must be at most {MAX_SETTINGS_BYTES} bytes of JSON, this has {length}");
+            let reason = format!("must be at most {MAX_SETTINGS_BYTES} bytes of JSON, not {length}");
             return Err(Invalid::new("settings", reason));
         }
     }
@@ -173,8 +170,7 @@ pub fn override_of(write: &OverrideWrite, by: &str, now: Timestamp) -> Result<Ov
 impl Invalid {
     /// The refusal of what is for one org or for all, and does not say for whom.
     pub fn for_whom() -> Invalid {
-        let reason =
-            "this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`";
+        let reason = "this job fires per org: name one in `orgId`, or all of them with `orgs`: `all`";
         Invalid::new("orgId", reason)
     }
 

@@ -39,7 +39,7 @@ pub fn backfill(
 ) -> Result<Plan, Invalid> {
     let spec = effective_spec(job, seen).map_err(|reason| Invalid::new("schedule", reason))?;
     if job.is_one_time() {
-        return Err(Invalid::new("from", "a one-time job has no slots to go back to; run it now instead"));
+        return Err(Invalid::new("from", "a one-time job has no past slots to backfill; run it now instead"));
     }
     if request.slots.len() > MAX_BACKFILLED {
         return Err(Invalid::new("to", format!("at most {MAX_BACKFILLED} slots at once, not {}", request.slots.len())));
@@ -53,7 +53,7 @@ pub fn backfill(
         let fires_at = spec.fires_at(*slot);
         // What lies behind the mark is still to be planned, and would get its outcome twice.
         if fires_at.unwrap_or(*slot) > timer.last_slot_at {
-            return Err(Invalid::new("to", format!("the slot {slot} is still to come")));
+            return Err(Invalid::new("to", format!("the slot {slot} is in the future")));
         }
         if fires_at.is_none() {
             return Err(Invalid::new("from", format!("{slot} is not a slot of the schedule")));

@@ -81,14 +81,14 @@ pub fn reschedule(
     if timer.next_run_at.is_none() {
         return Err(Invalid::new(
             "nextRunAt",
-            "the job has no next fire to move: it is paused, retired, errored or done",
+            "the job has no next run to move: it is paused, retired, errored or done",
         ));
     }
     if to < now {
         return Err(Invalid::new("nextRunAt", "must not be in the past"));
     }
     let slot = timer.rescheduled_from.or_else(|| spec.next_after(timer.last_slot_at));
-    let slot = slot.ok_or_else(|| Invalid::new("nextRunAt", "the job has no next fire to move"))?;
+    let slot = slot.ok_or_else(|| Invalid::new("nextRunAt", "the job has no next run to move"))?;
     Ok(Timer { next_run_at: Some(to), rescheduled_from: Some(slot), ..timer.clone() })
 }
 
@@ -106,7 +106,7 @@ pub fn skip_next(
         return Err(Invalid::new("count", format!("must be from 1 to {MAX_SKIPPED}, not {count}")));
     }
     if timer.next_run_at.is_none() {
-        return Err(Invalid::new("count", "the job has no next fire to skip: it is paused, retired, errored or done"));
+        return Err(Invalid::new("count", "the job has no next run to skip: it is paused, retired, errored or done"));
     }
     let mut planner = Planner::new(job, spec, timer, seen, now);
     for _ in 0..count {

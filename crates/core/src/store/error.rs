@@ -87,8 +87,8 @@ impl fmt::Display for UnavailableReason {
             UnavailableReason::Locked => f.write_str("another session of the database holds a lock that is needed"),
             UnavailableReason::ReadOnly => f.write_str("the database is read-only"),
             UnavailableReason::DiskFull => f.write_str("the disk of the database is full"),
-            UnavailableReason::TooManyConnections => f.write_str("the database server has no connection left"),
-            UnavailableReason::Schema => f.write_str("the schema of the database does not fit this release"),
+            UnavailableReason::TooManyConnections => f.write_str("the database server has no free connections"),
+            UnavailableReason::Schema => f.write_str("the schema of the database does not match this release"),
             UnavailableReason::Permission => f.write_str("the role of everbell lacks a permission in the database"),
         }
     }

@@ -36,7 +36,7 @@ fn a_rule_about_orgs_looks_at_each_of_them() {
     // A rule that is gone, or a job.
     let open = decide(&rules, &[of_org("acme", 1)], &[], &[], at("01:00:05")).problems;
     let gone = decide(&rules[..1], &[of_org("acme", 1)], &[], &open, at("01:05:00"));
-    assert_eq!(gone.problems[0].closed_because.as_deref(), Some("no rule covers it any more"));
+    assert_eq!(gone.problems[0].closed_because.as_deref(), Some("no rule covers it anymore"));
     let Subject::JobOfOrg(key, _) = open[0].subject.clone() else { panic!("{open:?}") };
     let gone = decide(&rules, &[], &[key], &open, at("01:05:00"));
     assert_eq!(gone.problems[0].closed_because.as_deref(), Some("the job was deleted"));

@@ -181,10 +181,10 @@ fn days_are_read_and_written_alike() {
         assert_eq!(text.parse::<DayEntry>().unwrap().to_string(), text);
     }
     for (text, said) in [
-        ("", "is no day"),
-        ("2027-13-01", "is no day"),
-        ("2027-1-1", "is no day"),
-        ("*-02-30", "not a date of any year"),
+        ("", "is not a day"),
+        ("2027-13-01", "is not a day"),
+        ("2027-1-1", "is not a day"),
+        ("*-02-30", "not a date in any year"),
         ("2027-04-05..2027-04-02", "ends before it begins"),
         ("1800-01-01", "between the years 1900 and 2199"),
         ("tomorrow", "write `2027-01-01`"),

@@ -52,7 +52,7 @@ fn a_new_job_is_armed_and_does_not_fire() {
 fn a_pause_needs_a_reason_and_disarms() {
     let view = hourly();
     for (reason, refused) in
-        [("", "this is blank"), ("    ", "this is blank"), ("  x  ", "this has 1"), ("a\0bc", "NUL")]
+        [("", "but is blank"), ("    ", "but is blank"), ("  x  ", "characters, not 1"), ("a\0bc", "NUL")]
     {
         let error = change::pause(&view, paused(reason)).unwrap_err();
         assert!(error.field == "reason" && error.reason.contains(refused), "{reason:?}: {error}");

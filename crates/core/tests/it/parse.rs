@@ -12,7 +12,7 @@ const TIME_ZONE: &str = "the time zone is a separate setting (`timezone`), not p
 const NO_YEARS: &str = "a year field is not supported; bound the schedule with `startAt` and `endAt`";
 const TWO_ENDS: &str = "a range has two ends, as in `1-5`";
 const THREE_LETTERS: &str = "names have three letters, such as `jan` or `mon`";
-const JENKINS: &str = "`H` is Jenkins's; write a number, and use `jitter` to spread the load";
+const JENKINS: &str = "`H` is Jenkins syntax; write a number, and use `jitter` to spread the load";
 const LAST_DAY: &str = "use `L` for the last day of a month";
 const QUESTION_MARK: &str = "`?` stands alone in a day field, where it means `*`";
 
@@ -37,9 +37,9 @@ fn the_whole_expression_is_refused() {
         &[
             ("", "empty", "", "the expression is empty"),
             (" \t ", "empty", " \t ", "the expression is empty"),
-            ("*", "field_count", "*", "five or six fields are needed, this has 1"),
-            ("0 9 * *", "field_count", "0 9 * *", "five or six fields are needed, these are 4"),
-            (" 1 2 3 4 5 6 7 ", "field_count", "1 2 3 4 5 6 7", "five or six fields are needed, these are 7"),
+            ("*", "field_count", "*", "five or six fields are needed, not 1"),
+            ("0 9 * *", "field_count", "0 9 * *", "five or six fields are needed, not 4"),
+            (" 1 2 3 4 5 6 7 ", "field_count", "1 2 3 4 5 6 7", "five or six fields are needed, not 7"),
         ],
         None,
         SHAPE,
@@ -53,11 +53,7 @@ fn the_whole_expression_is_refused() {
         None,
         MACROS,
     );
-    assert_refused(
-        &[("@daily  5 6", "unexpected", "5 6", "`5 6` has no meaning here")],
-        None,
-        "nothing behind a macro",
-    );
+    assert_refused(&[("@daily  5 6", "unexpected", "5 6", "`5 6` has no meaning here")], None, "nothing after a macro");
     assert_refused(
         &[
             ("@every", "bad_interval", "", "an interval from 1s to 366d is missing"),
@@ -98,11 +94,11 @@ fn a_time_field_is_refused() {
             ("-1 * * * *", "missing_value", "-1", "minute: `-1` lacks a value"),
             ("*/ * * * *", "missing_value", "*/", "minute: `*/` lacks a value"),
             ("/5 * * * *", "missing_value", "/5", "minute: `/5` lacks a value"),
-            ("L * * * *", "misplaced", "L", "minute: `L` is not possible in this place"),
-            ("5W * * * *", "misplaced", "5W", "minute: `5W` is not possible in this place"),
-            ("1#2 * * * *", "misplaced", "1#2", "minute: `1#2` is not possible in this place"),
-            ("? * * * *", "misplaced", "?", "minute: `?` is not possible in this place"),
-            ("H * * * *", "misplaced", "H", "minute: `H` is not possible in this place"),
+            ("L * * * *", "misplaced", "L", "minute: `L` is not allowed in this place"),
+            ("5W * * * *", "misplaced", "5W", "minute: `5W` is not allowed in this place"),
+            ("1#2 * * * *", "misplaced", "1#2", "minute: `1#2` is not allowed in this place"),
+            ("? * * * *", "misplaced", "?", "minute: `?` is not allowed in this place"),
+            ("H * * * *", "misplaced", "H", "minute: `H` is not allowed in this place"),
         ],
         Some(FieldName::Minute),
         FieldName::Minute.allowed(),
@@ -135,10 +131,10 @@ fn a_date_field_is_refused() {
         &[
             ("0 0 0 * *", "out_of_range", "0", "day-of-month: 0 is outside 1-31"),
             ("0 0 32W * *", "out_of_range", "32", "day-of-month: 32 is outside 1-31"),
-            ("0 0 W * *", "misplaced", "W", "day-of-month: `W` is not possible in this place"),
-            ("0 0 15L * *", "misplaced", "15L", "day-of-month: `15L` is not possible in this place"),
-            ("0 0 L-3 * *", "misplaced", "L", "day-of-month: `L` is not possible in this place"),
-            ("0 0 1,? * *", "misplaced", "?", "day-of-month: `?` is not possible in this place"),
+            ("0 0 W * *", "misplaced", "W", "day-of-month: `W` is not allowed in this place"),
+            ("0 0 15L * *", "misplaced", "15L", "day-of-month: `15L` is not allowed in this place"),
+            ("0 0 L-3 * *", "misplaced", "L", "day-of-month: `L` is not allowed in this place"),
+            ("0 0 1,? * *", "misplaced", "?", "day-of-month: `?` is not allowed in this place"),
             ("0 0 30 2 *", "never_fires", "30 2 *", "day-of-month: no date ever matches `30 2 *`"),
             ("0 0 0 31W 2,4 ?", "never_fires", "31W 2,4 ?", "day-of-month: no date ever matches `31W 2,4 ?`"),
         ],
@@ -150,7 +146,7 @@ fn a_date_field_is_refused() {
             ("0 0 1 13 *", "out_of_range", "13", "month: 13 is outside 1-12"),
             ("0 0 * jan-13 *", "out_of_range", "13", "month: 13 is outside 1-12"),
             ("0 9 * janu *", "unknown_name", "janu", "month: `janu` is not a month"),
-            ("0 0 * L *", "misplaced", "L", "month: `L` is not possible in this place"),
+            ("0 0 * L *", "misplaced", "L", "month: `L` is not allowed in this place"),
         ],
         Some(FieldName::Month),
         FieldName::Month.allowed(),
@@ -162,7 +158,7 @@ fn a_date_field_is_refused() {
             ("0 9 * * mon;ls", "unexpected", "mon;ls", "day-of-week: `mon;ls` has no meaning here"),
             ("0 0 * * 1#", "missing_value", "1#", "day-of-week: `1#` lacks a value"),
             ("0 0 * * #1", "missing_value", "#1", "day-of-week: `#1` lacks a value"),
-            ("0 0 * * LW", "misplaced", "LW", "day-of-week: `LW` is not possible in this place"),
+            ("0 0 * * LW", "misplaced", "LW", "day-of-week: `LW` is not allowed in this place"),
         ],
         Some(FieldName::DayOfWeek),
         FieldName::DayOfWeek.allowed(),

@@ -205,6 +205,6 @@ const STOP: &str = "job.backfill_stop";
 
 /// The refusal to change a backfill that has no row.
 fn all_created() -> StoreError {
-    let reason = "all runs of this backfill were created when it was requested, so that it can only be stopped";
+    let reason = "all runs of this backfill were created when it was requested, so it can only be stopped";
     Invalid::new("status", reason).into()
 }

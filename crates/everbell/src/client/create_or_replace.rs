@@ -41,7 +41,7 @@ impl Jobs {
                 return Ok(job);
             }
         }
-        let raced = || StoreError::Conflict { what: format!("job `{}` is changed all the time", schedule.key()) };
+        let raced = || StoreError::Conflict { what: format!("job `{}` keeps changing", schedule.key()) };
         self.put(schedule).await?.ok_or_else(raced)
     }
 

@@ -17,7 +17,7 @@ impl IntoJobRef for &str {
         };
         let version = version.parse().ok().filter(|version| *version > 0);
         let version =
-            version.ok_or_else(|| Invalid::new("jobKey", "the version behind `@` must be from 1 to 4294967295"))?;
+            version.ok_or_else(|| Invalid::new("jobKey", "the version after `@` must be from 1 to 4294967295"))?;
         Ok(JobRef::Version(JobKey::new(key)?, version))
     }
 }

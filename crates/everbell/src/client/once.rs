@@ -67,7 +67,7 @@ impl Context {
             Remembered::New => return Ok(None),
             Remembered::Done(deed) => return Ok(Some(deed)),
             Remembered::Different => "this key was used for another request",
-            Remembered::Answered(..) => "this request was answered already",
+            Remembered::Answered(..) => "this request was already answered",
             Remembered::InDoubt => "it is unknown whether this request was carried out",
         };
         Err(StoreError::Conflict { what: what.to_owned() })

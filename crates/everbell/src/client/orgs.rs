@@ -158,7 +158,7 @@ fn expect_few(writes: &[OrgWrite]) -> Result<(), Invalid> {
     if writes.len() <= MAX_ORGS_AT_ONCE {
         return Ok(());
     }
-    Err(Invalid::new("orgs", format!("at most {MAX_ORGS_AT_ONCE} orgs at once, these are {}", writes.len())))
+    Err(Invalid::new("orgs", format!("at most {MAX_ORGS_AT_ONCE} orgs at once, not {}", writes.len())))
 }
 
 /// A refusal that names the org in question, in the words of a store.

@@ -198,5 +198,5 @@ impl Runs {
 }
 
 fn busy(run: RunId) -> StoreError {
-    StoreError::Conflict { what: format!("run `{run}` changes all the time") }
+    StoreError::Conflict { what: format!("run `{run}` keeps changing") }
 }

@@ -123,7 +123,7 @@ impl Reports {
         Ok(Outage::new(group.absence, &late))
     }
 
-    /// Returns the keys of these jobs. One that does not exist any more is left out.
+    /// Returns the keys of these jobs. One that no longer exists is left out.
     pub async fn job_keys(&self, jobs: impl IntoIterator<Item = JobId>) -> StoreResult<BTreeMap<JobId, JobKey>> {
         let mut ids: Vec<JobId> = jobs.into_iter().collect();
         ids.sort_unstable();

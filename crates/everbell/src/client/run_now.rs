@@ -110,7 +110,7 @@ impl RunNowRequest {
     pub async fn for_orgs(self, orgs: &[OrgId]) -> StoreResult<Vec<OrgRunNow>> {
         if orgs.is_empty() || orgs.len() > MAX_ORGS {
             let reason =
-                format!("must be 1 to {MAX_ORGS} orgs, these are {}; all of them is another request", orgs.len());
+                format!("must be 1 to {MAX_ORGS} orgs, not {}; running for all orgs is a separate request", orgs.len());
             return Err(Invalid::new("orgs", reason).into());
         }
         let job = self.job.clone()?;

@@ -70,7 +70,7 @@ impl Backfiller {
                 Err(error) if error.is_transient() => return Err(error),
                 // It must not stand in the way of the others.
                 Err(error) => {
-                    warn!(backfill = %backfill.id, job = %backfill.job_key, %error, "a backfill cannot go on");
+                    warn!(backfill = %backfill.id, job = %backfill.job_key, %error, "a backfill cannot continue");
                 }
             }
         }

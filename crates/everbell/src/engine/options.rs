@@ -26,7 +26,7 @@ pub struct EngineOptions {
     pub retention: Option<Duration>,
     /// How long entries of the audit trail are kept: default 730 days; `None` keeps all.
     pub audit_retention: Option<Duration>,
-    /// The most timers, claims or outcomes in one transaction: default 500.
+    /// The maximum number of timers, claims or outcomes in one transaction: default 500.
     pub batch: u32,
     /// The most pending and running runs of a job when more are asked for, by a run by hand or a backfill; for a
     /// per-org job, of each org: default 10,000.

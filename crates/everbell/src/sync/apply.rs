@@ -307,7 +307,7 @@ fn conflict(step: &SyncStep) -> String {
     } else {
         "take it over with `.adopt(true)`, or use another key"
     };
-    format!("schedule `{}` is there already: {owner}; {way_out}", step.key)
+    format!("schedule `{}` already exists: {owner}; {way_out}", step.key)
 }
 
 /// A write about one job, which must not have changed since it was read.

@@ -33,7 +33,7 @@ impl IntoTime for Timestamp {
 impl IntoTime for &str {
     #[track_caller]
     fn into_time(self) -> Timestamp {
-        self.parse().unwrap_or_else(|error| panic!("`{self}` is no time: {error}"))
+        self.parse().unwrap_or_else(|error| panic!("`{self}` is not a time: {error}"))
     }
 }
 

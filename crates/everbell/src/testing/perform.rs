@@ -105,7 +105,7 @@ impl TestBell {
         let targets = self.engine.shared.targets.now();
         let served = targets.action_of(&label);
         let action = &served.unwrap_or_else(|| panic!("there is no target `{target}`")).action;
-        let text = serde_json::to_string(&payload).unwrap_or_else(|error| panic!("the payload is no JSON: {error}"));
+        let text = serde_json::to_string(&payload).unwrap_or_else(|error| panic!("the payload is not JSON: {error}"));
         let payload = Json::parse("payload", &text).unwrap_or_else(|error| panic!("{error}"));
         let claim = self.claim(label, payload, setup).await;
         let (_never, stop) = watch::channel(false);

@@ -30,7 +30,7 @@ impl Ran {
     /// Asserts that each has this payload.
     #[track_caller]
     pub fn with_payload(self, payload: &impl Serialize) -> Ran {
-        let wanted = serde_json::to_value(payload).unwrap_or_else(|error| panic!("the payload is no JSON: {error}"));
+        let wanted = serde_json::to_value(payload).unwrap_or_else(|error| panic!("the payload is not JSON: {error}"));
         for run in &self.runs {
             let found: Option<serde_json::Value> = serde_json::from_str(run.payload.as_str()).ok();
             assert!(found.as_ref() == Some(&wanted), "a payload is {}, not {wanted}:{self}", run.payload);

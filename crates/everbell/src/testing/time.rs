@@ -68,7 +68,7 @@ impl TestBell {
         let key = JobKey::new(job).unwrap_or_else(|error| panic!("{error}"));
         let row = self.store.get_job(&JobRef::Key(key)).await.unwrap_or_else(|error| panic!("{error}"));
         let next = row.timer.and_then(|timer| timer.next_run_at);
-        let next = next.unwrap_or_else(|| panic!("job `{job}` does not fire any more"));
+        let next = next.unwrap_or_else(|| panic!("job `{job}` no longer fires"));
         self.advance_to(earlier(next, Duration::from_micros(1))).await;
         self.set_time(next);
         self.engine.planner.step().await.unwrap_or_else(|error| panic!("{error}"));

@@ -140,7 +140,7 @@ async fn a_result_that_cannot_be_stored_fails_the_run() {
     let wanted =
         "handler_error: its result cannot be stored: the character \\u0000, which no database keeps, at byte 8";
     assert_eq!(failure_text(&perform(nul, ()).await), wanted);
-    let wanted = "handler_error: its result cannot be stored: must be at most 1048576 bytes of JSON, this has 2097154";
+    let wanted = "handler_error: its result cannot be stored: must be at most 1048576 bytes of JSON, not 2097154";
     assert_eq!(failure_text(&perform(large, ()).await), wanted);
     assert_eq!(
         failure_text(&perform(no_json, ()).await),

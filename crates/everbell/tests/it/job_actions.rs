@@ -192,7 +192,7 @@ async fn what_cannot_be_a_job_is_refused_with_its_field() {
     jobs.create(daily("a")).await.unwrap();
     assert_eq!(refused(jobs.create(daily("a")).await), "conflict: job `a` exists, as version 1");
     assert_eq!(refused(jobs.pause("nobody", "why").await), "there is no job `nobody`");
-    assert_eq!(refused(jobs.pause("a", "no").await), "reason: must be 3 to 500 characters, this has 2");
+    assert_eq!(refused(jobs.pause("a", "no").await), "reason: must be 3 to 500 characters, not 2");
     assert_eq!(refused(jobs.pause("a", "why").until(time("12:00")).await), "until: must be in the future");
     assert_eq!(refused(jobs.resume("a").await), "status: the job is not paused");
     let unknown = JobId::new(time("12:00"), [0; 10]);

@@ -33,10 +33,7 @@ async fn a_run_by_hand_is_for_one_org_for_some_or_for_all(stored: Stored) {
     let (_clock, bell) = world(&stored).await;
     let jobs = bell.jobs().by("ana");
     let refused = jobs.run_now("briefing").await.unwrap_err().to_string();
-    assert_eq!(
-        refused,
-        "orgId: this job fires for each org: name the one that is meant in `orgId`, or all of them with `orgs`: `all`"
-    );
+    assert_eq!(refused, "orgId: this job fires per org: name one in `orgId`, or all of them with `orgs`: `all`");
     let RunNow::Started(run) = jobs.run_now("briefing").for_org(&id("acme")).payload([7]).await.unwrap() else {
         panic!("nothing is in the way")
     };

@@ -350,7 +350,7 @@ async fn instances_that_never_stopped_take_over_again_after_a_deploy_that_failed
 async fn the_name_of_a_program_is_checked() {
     let (stored, clock) = (Stored::memory(), Manual::new("12:00"));
     for (name, wanted) in [
-        ("", "app ``: must be 1 to 200 bytes long, this has 0"),
+        ("", "app ``: must be 1 to 200 bytes long, not 0"),
         (" billing", "app ` billing`: must not begin or end with white space"),
         ("bil\u{200b}ling", "app `bil\\u{200b}ling`: must not contain \\u{200b}"),
     ] {

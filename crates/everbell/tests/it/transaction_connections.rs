@@ -40,7 +40,7 @@ async fn the_connection_is_checked(app: App) {
             let own: String = sqlx::query_scalar("select current_database()").fetch_one(pool).await.unwrap();
             for (error, said) in [
                 (&in_sqlite, "connection: is to SQLite, but this everbell uses the PostgreSQL database postgres://"),
-                (&in_postgres, "the schema of the database does not fit this release: "),
+                (&in_postgres, "the schema of the database does not match this release: "),
             ] {
                 assert!(error.starts_with(said) && error.contains(&format!("/{own} with the schema")), "{error}");
             }

@@ -195,7 +195,7 @@ fn frozen_next(document: wire::Job, row: &JobRow, freezes: &[Freeze]) -> wire::J
 
 /// Warns that a freeze keeps a job from firing.
 pub fn frozen(freeze: &Freeze) -> wire::Warning {
-    let detail = format!("{freeze}; its slots become a gap and are not caught up");
+    let detail = format!("{freeze}; its slots become gaps and are not caught up");
     wire::Warning { code: WarningCode::Frozen, detail, local_date: None, at: Some(freeze.ends_at) }
 }
 

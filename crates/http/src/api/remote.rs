@@ -114,7 +114,7 @@ fn answered(by: &Reporter, answer: RemoteAnswer) -> Result<ApiResponse, Problem>
                 (_, Reporter::Token(handover)) => handover.attempt,
                 _ => run.attempt,
             };
-            let detail = format!("Run {} cannot be reported about: {refusal}.", run.id);
+            let detail = format!("Run {} does not accept this report: {refusal}.", run.id);
             let problem = Problem::new(Kind::Conflict, detail).with("runStatus", run.status.as_str());
             Err(problem.with("attempt", attempt).with("currentAttempt", run.attempt))
         }

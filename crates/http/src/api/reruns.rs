@@ -110,7 +110,7 @@ impl Batch<'_> {
     async fn one(&mut self, run: &RunRecord, dry_run: bool) -> (Outcome, Option<RunId>, Option<String>) {
         self.is_late |= everbell::deadline().is_some_and(|deadline| Instant::now() + ANSWER_TIME >= deadline);
         if self.is_late {
-            let detail = "not tried, because the time of the request was up; repeat the request";
+            let detail = "not tried, because the request ran out of time; repeat the request";
             return (Outcome::Failed, None, Some(detail.to_owned()));
         }
         match self.rerun(run, dry_run).await {
@@ -131,7 +131,7 @@ impl Batch<'_> {
         };
         let runs = self.request.runs_because(self.reason).once(part.as_ref());
         if let Some(before) = runs.inserted_before().await? {
-            let detail = format!("run {before} was started for it before");
+            let detail = format!("run {before} was already started for it");
             return Ok((Outcome::AlreadyRerun, Some(before), Some(detail)));
         }
         if dry_run {

@@ -146,7 +146,7 @@ async fn find(request: &ApiRequest, label: &Target) -> Result<Option<StoredTarge
 /// The change is in the database: if it cannot be taken now, every instance takes it when it looks next.
 async fn refresh(editor: &dyn TargetEditor) {
     if let Err(error) = editor.refresh().await {
-        tracing::warn!(%error, "a stored target was written; this instance takes the change later");
+        tracing::warn!(%error, "a stored target was written; this instance applies the change later");
     }
 }
 

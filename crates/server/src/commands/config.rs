@@ -231,7 +231,7 @@ impl Job {
 
     fn remarks(&self) -> Vec<String> {
         let waits = self.is_per_org() || self.follows();
-        let over = (self.next.is_none() && !waits).then(|| "it does not fire any more".to_owned());
+        let over = (self.next.is_none() && !waits).then(|| "it no longer fires".to_owned());
         let misses = self.misses.as_deref().map(|key| {
             format!("it depends on `{key}`, which this configuration does not define: every slot is skipped unless that job exists elsewhere")
         });

@@ -30,7 +30,7 @@ pub(crate) const SECTIONS: &[Field] = &[
     optional("job", Kind::Json, "Jobs, one block each."),
     optional("calendar", Kind::Json, "Calendars that jobs may name, one block each."),
     optional("notify", Kind::Json, "Channels for notifications, one block each."),
-    optional("rule", Kind::Json, "Who is notified of what, one block each."),
+    optional("rule", Kind::Json, "Rules that say who is notified of what, one block each."),
     optional("template", Kind::Json, "Named expressions for new jobs, one block each."),
 ];
 
@@ -43,12 +43,12 @@ const SERVER: &[Field] = &[
         "Whether a proxy with TLS is in front: the client address is taken from `X-Forwarded-For`.",
     ),
     optional("role", Kind::Word(&["all", "scheduler", "api"]), "The role of this process."),
-    optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent connections."),
+    optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "The maximum number of concurrent connections."),
     optional("requestTimeout", Kind::Span, "Time limit for answering a request, from 1s to 10m."),
     optional(
         "maxConnectionsPerAddress",
         Kind::Integer { min: 1, max: 100_000 },
-        "The most concurrent connections from one address. Does not apply with `trust_proxy`.",
+        "The maximum number of concurrent connections from one address. Does not apply with `trust_proxy`.",
     ),
     optional("dataDir", PATH, "The folder of the SQLite file and of the first admin token."),
 ];
@@ -63,7 +63,7 @@ const DATABASE: &[Field] = &[
     optional(
         "maxConnections",
         Kind::Integer { min: 3, max: 1_000 },
-        "The most connections of this instance to a PostgreSQL server; 6 if absent.",
+        "The maximum number of connections of this instance to a PostgreSQL server; 6 if absent.",
     ),
     optional(
         "allowCopy",
@@ -74,7 +74,7 @@ const DATABASE: &[Field] = &[
 
 const API: &[Field] = &[
     optional("mounts", Kind::List { of: &TEXT, max: 8 }, "The paths under which the API is served."),
-    optional("compat", Kind::Flag, "Whether the schedules facade is served too."),
+    optional("compat", Kind::Flag, "Whether the compatibility API for schedules is served too."),
     optional("requireIfMatch", Kind::Flag, "Whether every change must name the revision that it changes."),
     optional(
         "runNowOverlapStatus",
@@ -85,12 +85,12 @@ const API: &[Field] = &[
     optional(
         "writeRate",
         Kind::Integer { min: 0, max: 100_000 },
-        "The most write requests per second of each token; 0 sets no limit.",
+        "The maximum number of write requests per second for each token; 0 sets no limit.",
     ),
     optional(
         "writeBurst",
         Kind::Integer { min: 1, max: 1_000_000 },
-        "The most write requests that a token may send in a burst.",
+        "The maximum number of write requests that a token may send in a burst.",
     ),
 ];
 
@@ -119,18 +119,22 @@ const ENGINE: &[Field] = &[
     optional(
         "concurrency",
         Kind::Integer { min: 1, max: 100_000 },
-        "The most handlers at once. Outcomes that wait to be recorded take no place.",
+        "The maximum number of concurrent handlers. Outcomes that wait to be recorded are not counted.",
     ),
     optional("poll", Kind::Span, "Poll interval when nothing is known to be due."),
     optional("lease", Kind::Span, "How long an instance may go without a heartbeat before its runs are lost."),
     optional("heartbeat", Kind::Span, "Heartbeat interval; a twelfth of the lease if absent."),
     optional("shutdownGrace", Kind::Span, "How long a shutdown waits for runs before it cancels them."),
     optional("cancelGrace", Kind::Span, "How long a run that was asked to stop may take before it is dropped."),
-    optional("batch", Kind::Integer { min: 1, max: 10_000 }, "The most timers, claims or outcomes in one transaction."),
+    optional(
+        "batch",
+        Kind::Integer { min: 1, max: 10_000 },
+        "The maximum number of timers, claims or outcomes in one transaction.",
+    ),
     optional(
         "maxPendingRuns",
         Kind::Integer { min: 1, max: 1_000_000 },
-        "The most pending and running runs of a job, or of an org of a job, when more are requested by hand. A backfill waits for room.",
+        "The maximum number of pending and running runs of a job, or of an org of a job, when more are requested manually. A backfill waits for room.",
     ),
     optional("linger", Kind::Span, "How long the first outcome of a group waits for others."),
 ];
@@ -150,7 +154,7 @@ const LOG: &[Field] = &[
 ];
 
 const METRICS: &[Field] =
-    &[optional("perJob", Kind::Flag, "Whether to export time series for each job, which can be many.")];
+    &[optional("perJob", Kind::Flag, "Whether to export time series for each job, of which there can be many.")];
 
 const JOBS: &[Field] = &[
     optional(
@@ -181,7 +185,7 @@ const SHELL: &[Field] = &[
     optional(
         "concurrency",
         Kind::Integer { min: 1, max: 100_000 },
-        "The most concurrent commands on this instance; the engine's limit if absent.",
+        "The maximum number of concurrent commands on this instance; the engine's limit if absent.",
     ),
     optional("timeout", Kind::Span, "Time limit of a command, if shorter than the job's."),
 ];
@@ -195,7 +199,7 @@ const TARGETS: &[Field] = &[
     optional(
         "secretEnv",
         Kind::List { of: &TEXT, max: 100 },
-        "The environment variables that such targets may refer to, by name or by a beginning such as `HOOK_*`; none if absent.",
+        "The environment variables that such targets may refer to, by name or by a prefix such as `HOOK_*`; none if absent.",
     ),
     optional("secretDir", PATH, "The folder of the files that such targets may refer to; none if absent."),
     optional(

@@ -67,7 +67,7 @@ pub(super) fn read_states(layers: &mut Layers, blocks: Value) -> Vec<PausedJob> 
         let mut form = Form::read(block, JOB_STATE, Naming::Snake);
         let job_key = form.text("jobKey").unwrap_or_default().to_owned();
         if states.iter().any(|state| state.job_key == job_key) {
-            form.fault("jobKey", FaultCode::Invalid, "has a state already; a job has one block");
+            form.fault("jobKey", FaultCode::Invalid, "already has a state; each job has at most one block");
         }
         let pause_reason = form.text("pauseReason").unwrap_or_default().to_owned();
         let paused_until = form.text("pausedUntil").map(str::parse::<Timestamp>);

@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_mins(1);
 /// How long they wait for an instance that has their channel, such as one that restarts.
 const PATIENCE_MINUTES: i64 = 10;
 /// The reason that is shown with them.
-const ERROR: &str = "its channel was removed: no instance has it any more";
+const ERROR: &str = "its channel was removed: no instance has it anymore";
 
 /// Looks for them until it is dropped. `channels` are those of this instance.
 pub(super) async fn run(bell: &Everbell, channels: &[String]) -> std::convert::Infallible {
@@ -36,7 +36,7 @@ async fn abandon(bell: &Everbell, channels: &[String]) -> StoreResult<()> {
     let stale_since = now.checked_sub(SignedDuration::from_mins(PATIENCE_MINUTES)).unwrap_or(now);
     let given_up = store.abandon_deliveries(channels, stale_since, ERROR, now).await?;
     if given_up > 0 {
-        warn!(given_up, "gave up notifications for channels that no instance has any more");
+        warn!(given_up, "gave up on notifications for channels that no instance has anymore");
     }
     Ok(())
 }

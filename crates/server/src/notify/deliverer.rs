@@ -155,7 +155,7 @@ async fn deliver(bell: &Everbell, channel: &Channel, delivery: Delivery) -> Stor
             if let DeliveryEnd::Retry(at, _) = &end {
                 warn!(delivery = %id, channel = %name, "{error}; retrying at {at}");
             } else {
-                warn!(delivery = %id, channel = %name, "{error}; the notification is given up");
+                warn!(delivery = %id, channel = %name, "{error}; giving up on the notification");
             }
             end
         }

@@ -92,7 +92,7 @@ impl Email {
         match tokio::time::timeout(self.timeout, self.transport.send(mail)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(described(&error)),
-            Err(_) => Err(format!("the mail server did not take the mail within {} s", self.timeout.as_secs_f64())),
+            Err(_) => Err(format!("the mail server did not accept the mail within {} s", self.timeout.as_secs_f64())),
         }
     }
 

@@ -144,7 +144,7 @@ impl Reloader {
         if next.auth.admin_token.is_none()
             && let Err(error) = first_token::ensure(&self.bell, next).await
         {
-            tracing::error!("the configuration has no admin token any more, and none could be created: {error}");
+            tracing::error!("the configuration no longer has an admin token, and none could be created: {error}");
         }
         self.app.replace(options::api(next), next.auth.admin_token.as_ref(), options::duties(next));
         self.notifications.send_replace(notifications);
@@ -180,7 +180,7 @@ impl Reloader {
                     for problem in &problems {
                         tracing::error!("{problem}");
                     }
-                    tracing::error!("the configuration was not reloaded, nothing was changed");
+                    tracing::error!("the configuration was not reloaded; nothing was changed");
                 }
                 Err(ReloadError::Store(error)) => {
                     tracing::error!(%error, "the configuration was not reloaded; send the signal again");

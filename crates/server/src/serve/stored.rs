@@ -64,7 +64,7 @@ impl Stored {
             tracing::warn!("the stored target `{label}` is not served by this instance: {problem}");
         }
         for label in before.problems.keys().filter(|label| !self.problems.contains_key(*label)) {
-            tracing::info!("the stored target `{label}` has no problem any more");
+            tracing::info!("the stored target `{label}` no longer has a problem");
         }
     }
 }
@@ -119,7 +119,7 @@ impl Reloader {
                 // One line for an outage, however long it lasts.
                 Err(error) if !is_failing => {
                     is_failing = true;
-                    tracing::warn!(%error, "cannot read the stored targets; those of before stay in use");
+                    tracing::warn!(%error, "cannot read the stored targets; the previous ones stay in use");
                 }
                 Err(_) => {}
             }

@@ -254,7 +254,7 @@ fn calendars_are_refused_with_the_reason() {
     let server = Server::with(TARGETS).registered();
     for (body, pointer, said) in [
         (json!({}), "#/dates", "has no day"),
-        (json!({"dates": ["2027-02-30"]}), "#/dates/0", "is no day"),
+        (json!({"dates": ["2027-02-30"]}), "#/dates/0", "is not a day"),
         (json!({"weekly": ["caturday"]}), "#/weekly", "allowed: mon"),
         (json!({"dates": ["*-12-25"], "timezone": "Nowhere"}), "#/timezone", "unknown time zone"),
         (json!({"ics": "BEGIN:VEVENT\nDTSTART:20270101\nRRULE:FREQ=DAILY\nEND:VEVENT"}), "#/ics", "RRULE:FREQ=DAILY"),

@@ -118,7 +118,7 @@ fn a_chain_is_created_edited_and_refused_by_the_api() {
     }
     let closing = server.patch("/jobs/key:extract", &json!({ "after": { "job": "load" } }));
     let errors = closing.problem(400, "InvalidInput")["errors"].to_string();
-    assert!(errors.contains("would close a circle: `extract` starts after `load` starts after `extract`"), "{errors}");
+    assert!(errors.contains("would create a cycle: `extract` starts after `load` starts after `extract`"), "{errors}");
 
     let edited = server
         .patch("/jobs/key:load", &json!({ "after": { "job": "extract", "on": "failure", "manual": null } }))
@@ -269,7 +269,7 @@ fn a_job_after_several_others_is_created_edited_and_explained() {
     assert_eq!(again.expect(200)["afterGroup"], "slot");
     let closing = server.patch("/jobs/key:prices", &json!({ "after": [{ "job": "orders" }, { "job": "report" }] }));
     let errors = closing.problem(400, "InvalidInput")["errors"].to_string();
-    assert!(errors.contains("would close a circle: `prices` starts after `report` starts after `prices`"), "{errors}");
+    assert!(errors.contains("would create a cycle: `prices` starts after `report` starts after `prices`"), "{errors}");
 }
 
 #[test]

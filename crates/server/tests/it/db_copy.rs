@@ -160,7 +160,7 @@ fn server_goes_on_in_postgres_and_back_in_sqlite() {
         done.stdout.lines().find(|line| line.starts_with("jobs\t7\t")).unwrap_or_else(|| panic!("{}", done.stdout));
     assert!(jobs.ends_with("\tequal"), "{jobs}");
     assert!(done.stdout.contains("is marked as moved: no server starts on it"), "{}", done.stdout);
-    // The source does not fire any more.
+    // The source no longer fires.
     let refused = ran(quiet(folder.path()).args(SERVE).output().unwrap());
     assert!(refused.code != Some(0), "{refused:?}");
     assert!(refused.stderr.contains("was copied to `postgres://"), "{}", refused.stderr);

@@ -159,7 +159,7 @@ fn real_crontab_is_imported_and_runs_as_cron_would_run_it() {
         "Every day at 04:20, Europe/Paris",
         "day-of-month and day-of-week are both set",
         "MAILTO: kept as the label `mailto`",
-        "TZ: set for the commands below, and not for their times",
+        "TZ: set for the commands below, but not for their times",
         " Applied 11 changes\n  they are paused; start them: everbell jobs resume --label imported=ana.crontab --imported\n",
     ] {
         assert!(imported.stdout.contains(part), "{part}: {}", imported.stdout);

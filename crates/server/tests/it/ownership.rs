@@ -60,7 +60,7 @@ fn an_edit_of_a_declared_job_survives_a_restart_and_can_be_taken_back() {
     assert_eq!((&job["cronExpression"], &job["version"]), (&json!("0 8 * * *"), &json!(3)));
     assert_eq!(job["declaration"], json!({ "source": "config", "app": "everbell", "version": 3, "edited": false }));
     assert!(!ana.page("/jobs/mine").contains("Edited since:"));
-    assert_has(&ana.page("/jobs/mine/restore-declaration"), &["there is nothing to go back to"]);
+    assert_has(&ana.page("/jobs/mine/restore-declaration"), &["there is nothing to restore"]);
 
     // The same by the command line and the API.
     server.patch("/jobs/key:mine", &json!({ "description": "edited" })).expect(200);

@@ -105,7 +105,7 @@ fn a_bad_file_changes_nothing_and_every_problem_is_told() {
         config("new", "[[target]]\nlabel = \"x\"\ntype = \"htp\"\n[[job]]\njob_key = \"a\"\ntarget = \"nowhere\"\n");
     write(&server, &bad);
     signal(&server, "HUP");
-    server.until_logged("the configuration was not reloaded, nothing was changed");
+    server.until_logged("the configuration was not reloaded; nothing was changed");
     for problem in ["everbell.toml:", "nowhere", "cron_expression"] {
         assert!(server.log().contains(problem), "{problem}: {}", server.log());
     }

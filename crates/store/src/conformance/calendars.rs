@@ -185,7 +185,7 @@ pub async fn a_job_with_other_days_than_its_calendar_is_refused(fresh: Fresh) {
     let gone = Arc::new(Calendar::new(CalendarName::new("gone").unwrap(), 1, content(&["2026-11-16"], &[])));
     let refused = world.store.create_job(&change::create(excluding(job("daily", "0 9 * * *"), &gone)), &entry).await;
     let Err(StoreError::Conflict { what }) = refused else { panic!("{refused:?}") };
-    assert_eq!(what, "calendar `gone` does not exist any more");
+    assert_eq!(what, "calendar `gone` no longer exists");
     let created = excluding(job("daily", "0 9 * * *"), &current(&world).await[0]);
     world.create(created).await;
     // An edit that brings the old days back is refused as well, and changes nothing.

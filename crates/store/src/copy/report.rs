@@ -74,7 +74,7 @@ impl MovedMark {
         let (to, at) = (&self.to, self.when());
         let reason = if self.is_done {
             format!(
-                "the source was already copied to `{to}` at {at}, where its jobs go on; copy that one, or, if it is not in \
+                "the source was already copied to `{to}` at {at}, where its jobs continue; copy that one, or, if it is not in \
                  use, allow this one again with `everbell db reopen`"
             )
         } else {
@@ -94,7 +94,7 @@ impl MovedMark {
         } else {
             format!(
                 "a copy that began at {at} may have finished here or not: if these are the jobs of the source, a server has \
-                 used them since, and you go on with it. If not, "
+                 used them since, and you continue with it. If not, "
             )
         }
     }

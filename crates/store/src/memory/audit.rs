@@ -10,7 +10,7 @@ impl State {
     pub(super) fn expect_new_request(&self, audit: &AuditEntry) -> StoreResult<()> {
         let Some(request) = &audit.request else { return Ok(()) };
         match self.known_request(request, audit.at) {
-            Some(_) => Err(StoreError::Conflict { what: "this request was carried out already".to_owned() }),
+            Some(_) => Err(StoreError::Conflict { what: "this request was already carried out".to_owned() }),
             None => Ok(()),
         }
     }

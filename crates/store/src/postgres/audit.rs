@@ -41,7 +41,7 @@ pub(super) async fn insert_deed(
         .bind(deed_text(&Deed { entry: audit.id, ..deed }))
         .bind(Micros::earlier(audit.at, REQUEST_RETENTION));
     match on("remembering a request", query.execute_on(&mut *conn)).await?.rows_affected() {
-        0 => Err(StoreError::Conflict { what: "this request was carried out already".to_owned() }),
+        0 => Err(StoreError::Conflict { what: "this request was already carried out".to_owned() }),
         _ => Ok(()),
     }
 }

@@ -171,7 +171,7 @@ pub(crate) fn expect_current(definition: &Definition, current: &BTreeMap<String,
             Some(version) => {
                 format!("calendar `{name}` has version {version}, and the job was made with {}", calendar.version())
             }
-            None => format!("calendar `{name}` does not exist any more"),
+            None => format!("calendar `{name}` no longer exists"),
         };
         return Err(StoreError::Conflict { what });
     }

@@ -130,7 +130,7 @@ impl JobColumns {
         }))
     }
 
-    /// The schedule, or why it cannot be read any more. Never another one in its place.
+    /// The schedule, or why it can no longer be read. Never another one in its place.
     fn spec(&self) -> Result<Spec, String> {
         let zone = Zone::get(&self.timezone).map_err(|error| error.to_string())?;
         let spec = match (&self.cron_expression, self.run_at) {

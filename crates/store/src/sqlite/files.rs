@@ -109,7 +109,7 @@ impl Files {
             Ok(found) if name == self.path && found.len() == 0 => Err("was cut to nothing".to_owned()),
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Err("was removed".to_owned()),
-            Err(error) => Err(format!("cannot be found any more ({error})")),
+            Err(error) => Err(format!("can no longer be found ({error})")),
         }
     }
 
@@ -206,7 +206,7 @@ pub(super) fn file_id(found: &fs::Metadata) -> FileId {
 fn moved(name: &Path, why: &str, in_place_at: Timestamp) -> StoreError {
     let file = name.file_name().unwrap_or_default().to_string_lossy();
     let reason = format!(
-        "`{file}` {why} while the server was using it; nothing is written any more, and changes made after {} may be \
+        "`{file}` {why} while the server was using it; nothing more is written, and changes made after {} may be \
          lost; put the same file back, or stop the server, restore a backup and start again",
         in_place_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
     );

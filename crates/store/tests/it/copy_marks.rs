@@ -119,7 +119,7 @@ async fn copy_that_was_killed_between_mark_and_commit_sends_nobody_to_an_empty_t
     let error = connect(&source).await.unwrap_err().to_string();
     assert!(error.starts_with("database: a copy to `pg` that began at 20"), "{error}");
     assert!(
-        error.contains("did not finish: run `everbell db copy` again, or") && !error.contains("go on there"),
+        error.contains("did not finish: run `everbell db copy` again, or") && !error.contains("continue there"),
         "{error}"
     );
     let error = refusal(&source, &url(&folder, "other.db")).await;

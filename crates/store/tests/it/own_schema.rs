@@ -269,7 +269,7 @@ async fn a_missing_table_or_column_is_no_lost_database() {
     for error in errors {
         assert!(matches!(error, StoreError::Unavailable { reason: UnavailableReason::Schema, .. }), "{error:?}");
         let text = error.to_string();
-        assert!(text.starts_with("the schema of the database does not fit this release: "), "{text}");
+        assert!(text.starts_with("the schema of the database does not match this release: "), "{text}");
         assert!(text.contains("start the newest release"), "{text}");
         assert!(error.needs_operator().is_some(), "{error:?}");
     }

@@ -126,7 +126,7 @@ fn read_fields(value: &Value, payload: Option<&RawValue>, naming: Naming, fields
         form.fault(
             "policies.dependsOn.jobKey",
             FaultCode::Invalid,
-            "is the job itself, which would wait for itself for ever",
+            "is the job itself, which would wait for itself forever",
         );
     }
     for invalid in draft.check().err().unwrap_or_default() {

@@ -61,7 +61,7 @@ macro_rules! with_common_fields {
         &[
             required("label", TEXT, "The name that jobs refer to it by."),
             required("type", Kind::Word(&["log", "http", "command"]), "The type of the target."),
-            optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The most concurrent runs on this instance; the engine's limit if absent."),
+            optional("concurrency", Kind::Integer { min: 1, max: 100_000 }, "The maximum number of concurrent runs on this instance; the engine's limit if absent."),
             $($own),*
         ]
     };
@@ -82,12 +82,12 @@ pub const HTTP_TARGET: &[Field] = with_common_fields!(
     optional(
         "async",
         Kind::Flag,
-        "Whether a response with status 202 means that the target works on the run and ends it later by calls of its own; no if absent."
+        "Whether a response with status 202 means that the target works on the run and reports its end later; no if absent."
     ),
     optional(
         "lease",
         Kind::Span,
-        "With `async`, how long the target may send no heartbeat until the run is lost; 60s if absent."
+        "With `async`, how long the target may go without sending a heartbeat before the run is lost; 60s if absent."
     ),
     optional(
         "success",

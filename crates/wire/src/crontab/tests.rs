@@ -21,7 +21,7 @@ fn every_line_is_told() {
         "7 job ping: Every 90 seconds, Europe/Paris",
         "8 refused -: @reboot: left out: there is no time at which this fires; start it with the machine, for example by a systemd unit",
         "9 refused -: minute: 61 is outside 0-59",
-        "10 refused -: the time has five fields, and a command stands behind them",
+        "10 refused -: the time has five fields, and the command comes after them",
     ];
     let found = verdicts(text, false);
     assert_eq!(found[..8], expected);
@@ -36,7 +36,7 @@ fn a_system_crontab_names_users() {
     assert_eq!((entry.expression.as_str(), entry.zone), ("0 5 * * 1", "UTC"));
     assert_eq!(
         verdicts("0 5 * * 1 root\n", true),
-        ["1 refused -: a command is missing; in a system crontab the user stands before it"]
+        ["1 refused -: a command is missing; in a system crontab the user comes before it"]
     );
 }
 
@@ -115,7 +115,7 @@ fn differences_in_meaning_are_told() {
         "{found:?}"
     );
     let found = b.differences(now);
-    assert!(found.len() == 2 && found.iter().all(|found| found.ends_with("cron may do otherwise")), "{found:?}");
+    assert!(found.len() == 2 && found.iter().all(|found| found.ends_with("cron may behave differently")), "{found:?}");
     assert_eq!(c.differences(now), [""; 0]);
 }
 

@@ -80,7 +80,7 @@ impl Variables {
                 self.env.insert(name.to_owned(), value.to_owned());
                 match name {
                     "TZ" => format!(
-                        "TZ: set for the commands below, and not for their times, which stay in {}; CRON_TZ or `--tz` sets those",
+                        "TZ: set for the commands below, but not for their times, which stay in {}; CRON_TZ or `--tz` sets those",
                         self.zone.name()
                     ),
                     "HOME" => "HOME: set for the lines below, which start in this folder".to_owned(),

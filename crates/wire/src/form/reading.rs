@@ -197,8 +197,8 @@ fn bad_text(text: &str, (min, max): (usize, usize), pointer: &str) -> Option<Fau
     }
     let bounds = if min == max { min.to_string() } else { format!("{min} to {max}") };
     let is_blank = length > 0 && text.trim().is_empty();
-    let found = if is_blank { "is blank".to_owned() } else { format!("has {length}") };
-    Some(Fault::new(pointer, FaultCode::OutOfRange, format!("must be {bounds} characters, this {found}")))
+    let found = if is_blank { "but is blank".to_owned() } else { format!("not {length}") };
+    Some(Fault::new(pointer, FaultCode::OutOfRange, format!("must be {bounds} characters, {found}")))
 }
 
 fn check_value(value: &Value, kind: &Kind, pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
@@ -282,7 +282,7 @@ fn check_one_or_list(
 /// Checks the length of a list, and each item.
 fn check_items(items: &[Value], (of, max): (&Kind, usize), pointer: &str, naming: Naming, faults: &mut Vec<Fault>) {
     if items.len() > max {
-        let detail = format!("must be at most {max}, these are {}", items.len());
+        let detail = format!("must be at most {max}, not {}", items.len());
         faults.push(Fault::new(pointer, FaultCode::OutOfRange, detail));
     }
     for (n, item) in items.iter().take(max).enumerate() {

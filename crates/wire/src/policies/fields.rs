@@ -108,7 +108,7 @@ pub(crate) const FIELDS: &[Field] = &[
     optional(
         "calendar",
         Kind::Component("CalendarRulesInput", CALENDAR),
-        "Calendars that limit the days on which the job fires. Slots on other days are recorded as a gap, and are neither missed nor caught up, unless `roll` moves them.",
+        "Calendars that limit the days on which the job fires. Slots on other days are recorded as gaps, and are neither missed nor caught up, unless `roll` moves them.",
     ),
 ];
 

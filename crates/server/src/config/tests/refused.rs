@@ -67,7 +67,7 @@ fn sections_are_checked() {
 
 #[test]
 fn an_admin_token_is_strong_or_refused() {
-    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by `echo evb_$(openssl rand -hex 32)`";
+    let reason = "must be `evb_` and 32 to 200 letters, digits, `_` or `-` after it; create one with `echo evb_$(openssl rand -hex 32)`";
     let short = &TOKEN[..TOKEN.len() - 1];
     for bad in [short, "hunter2", "evb_", &format!("{TOKEN} "), &format!("{TOKEN}é"), &format!("x{TOKEN}")] {
         let said = problems("", &[("EVERBELL_ADMIN_TOKEN", bad)], &ServeFlags::default());

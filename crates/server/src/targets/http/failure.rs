@@ -40,7 +40,7 @@ pub(super) fn innermost(error: &reqwest::Error) -> String {
         Some(cause) if !cause.is::<reqwest::Error>() => cause.to_string(),
         // There is nothing behind it, and its own text would show the URL.
         _ if error.is_timeout() => "it took too long".to_owned(),
-        _ if error.is_body() => "the answer broke off".to_owned(),
+        _ if error.is_body() => "the response was cut off".to_owned(),
         _ => "the call could not be made".to_owned(),
     }
 }

@@ -84,7 +84,7 @@ impl Http {
         debug!(run = %run.id(), status = answer.status.as_u16(), "{origin} answered");
         run.write_output(&answer.body);
         if answer.status == StatusCode::ACCEPTED && run.hand_over() {
-            debug!(run = %run.id(), "{origin} works on it");
+            debug!(run = %run.id(), "{origin} is working on it");
         }
         answer.judge(success, origin, run.started_at())
     }

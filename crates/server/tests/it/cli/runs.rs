@@ -70,7 +70,7 @@ fn overlap(server: &Server, active: &str) {
     // One that waits is enough, and the same again is no advice.
     let second = everbell(server, &["jobs", "run", "slow", "--queue"]);
     assert_eq!((second.code, second.stdout.as_str()), (Some(5), ""));
-    let ways = "  another run is queued already; start anyway: everbell jobs run slow --force\n";
+    let ways = "  another run is already queued; start anyway: everbell jobs run slow --force\n";
     assert!(second.stderr.ends_with(ways), "{}", second.stderr);
     // Skipped is a conflict, whether somebody waits or not; `help exit-codes` says so.
     assert_eq!(everbell(server, &["jobs", "run", "slow", "--wait"]).code, Some(5));

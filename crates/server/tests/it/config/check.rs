@@ -66,7 +66,7 @@ fn a_good_file_is_summed_up() {
         "warning: target \"backup\": the program `/usr/bin/backup` was not found on this machine\n\
          warning: job \"both\": day-of-month and day-of-week are both set: it runs when either matches (if both must \
          match, set one and let the job check the other)\n\
-         warning: job \"over\": it does not fire any more\n"
+         warning: job \"over\": it no longer fires\n"
     );
 }
 
@@ -175,8 +175,8 @@ fn every_problem_is_told_with_its_line() {
          everbell.toml:33: job \"daily\": job_key: is defined twice; the other one is on line 26\n\
          everbell.toml:37: job \"daily\": policies.timeout: `soon` is not a duration; write it as `90s`, `15m`, `1h 30m`, \
          `7d` or `PT15M`\n\
-         EVERBELL_ADMIN_TOKEN: must be `evb_` and 32 to 200 letters, digits, `_` or `-` behind it; one is made by \
-         `echo evb_$(openssl rand -hex 32)`\n\
+         EVERBELL_ADMIN_TOKEN: must be `evb_` and 32 to 200 letters, digits, `_` or `-` after it; create one with `echo \
+         evb_$(openssl rand -hex 32)`\n\
          --log-level: `loud` is not one of off, error, warn, info, debug, trace, or such as `info,everbell=debug`\n"
     );
 }

@@ -57,7 +57,7 @@ fn the_document_has_every_verdict() {
                 "field": null,
                 "start": 0,
                 "end": 13,
-                "detail": "five or six fields are needed, these are 7",
+                "detail": "five or six fields are needed, not 7",
                 "allowed": "`minute hour day-of-month month day-of-week`, with an optional leading seconds field",
                 "hint": "a year field is not supported; bound the schedule with `startAt` and `endAt`",
             },

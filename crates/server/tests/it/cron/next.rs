@@ -138,12 +138,12 @@ fn bad_times_are_refused() {
     let from = |text| refusal(&[&NEW_YORK, ["--from", text].as_slice()].concat());
     assert_eq!(
         from("2027-03-14 02:30"),
-        "error: --from: 2027-03-14 02:30 does not exist in America/New_York: clocks go forward over it\n  \
+        "error: --from: 2027-03-14 02:30 does not exist in America/New_York: clocks go forward and skip it\n  \
          hint: give an offset, such as `2027-03-14T03:30:00-04:00`\n"
     );
     assert_eq!(
         from("2027-11-07 01:30"),
-        "error: --from: 2027-11-07 01:30 happens twice in America/New_York: clocks go back over it, so it is \
+        "error: --from: 2027-11-07 01:30 happens twice in America/New_York: clocks go back, so it is \
          2027-11-07T05:30:00Z or 2027-11-07T06:30:00Z\n  \
          hint: give an offset: `2027-11-07T01:30:00-04:00` or `2027-11-07T01:30:00-05:00`\n"
     );

@@ -257,7 +257,7 @@ mod tests {
             ("how=cron&labels=a%3Db%0Ateam", "/labels", "line 2: use the format name=value"),
             ("how=cron&labels=a%3Db%0Aa%3Dc", "/labels", "line 2: `a` appears twice"),
             ("how=crontab&line=@reboot+x", "/line", "@reboot"),
-            ("how=crontab&line=0+9+*+*+*", "/line", "a command stands behind them"),
+            ("how=crontab&line=0+9+*+*+*", "/line", "the command comes after them"),
             ("how=crontab&line=", "/line", "enter a line"),
             ("how=simple&every=hourly&minute=x", "/minute", "whole number"),
         ] {

@@ -37,7 +37,7 @@ pub(crate) struct OrgSubject {
     pub(crate) part: String,
     /// Its name; its id if it has none.
     pub(crate) called: String,
-    /// Its zone, or why that cannot be read any more.
+    /// Its zone, or why that can no longer be read.
     pub(crate) zone: Result<Zone, UnknownZone>,
     /// The revision that was read, which guards against concurrent changes.
     pub(crate) revision: u64,

@@ -49,7 +49,7 @@ fn everything_that_does_not_fit_is_told_at_once() {
     });
     let expected = [
         "/force wrong_type: must be true or false, not a text",
-        "/ids out_of_range: must be at most 2, these are 3",
+        "/ids out_of_range: must be at most 2, not 3",
         "/ids/1 wrong_type: must be a text, not a number",
         "/labels/a~1b wrong_type: must be a text, not a number",
         "/retry/initial invalid: `soon` is not a duration; write it as `90s`, `15m`, `1h 30m`, `7d` or `PT15M`",
