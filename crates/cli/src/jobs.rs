@@ -71,7 +71,7 @@ enum JobsCommand {
     /// Shows the changes and asks for confirmation. Creates the next version, with the content of the older one.
     #[command(before_help = rollback::EXAMPLES)]
     Rollback(rollback::RollbackArgs),
-    /// Go back to the declaration of a job that was edited
+    /// Restore the declaration of a job that was edited
     ///
     /// For a job that a program or a configuration file declares. Creates the next version, with the declared content.
     #[command(before_help = restore_declaration::EXAMPLES)]

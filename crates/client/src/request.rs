@@ -128,7 +128,7 @@ pub struct BackfillRequest {
     /// The newest slot first.
     #[serde(rename = "order", serialize_with = "newest", skip_serializing_if = "is_false")]
     pub newest_first: bool,
-    /// Whether it goes on while the job is paused; default: only if the job is paused now.
+    /// Whether it continues while the job is paused; default: only if the job is paused now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_ok: Option<bool>,
     /// The reason, for the audit trail.

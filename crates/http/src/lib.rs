@@ -136,7 +136,7 @@ fn job_routes() -> Vec<Route> {
             .details("An absent member keeps its value, `null` resets it. Unlike `updateJob`, this creates a version even if nothing differs.")
             .own_body("JobPatch", everbell_wire::body::job::EDIT).revised()
             .returns::<wire::NewVersion>(201, "The new version and the one that it replaced").problems(&[NotFound, Conflict, JobRetired]),
-        route(Method::POST, "/jobs/{jobId}/restore-declaration", Role(Admin), edits::restore_declaration).does("restoreJobDeclaration", "Go back to the declaration of a job").body("ReasonRequest", org_updates::WHY).revised()
+        route(Method::POST, "/jobs/{jobId}/restore-declaration", Role(Admin), edits::restore_declaration).does("restoreJobDeclaration", "Restore the declaration of a job").body("ReasonRequest", org_updates::WHY).revised()
             .details("For a job that is declared in code or in a configuration file and was edited since: creates the next version, with the declared content. A pause stays.")
             .returns_example::<wire::Job>(200, "The new version", restored_job).problems(&[NotFound, Conflict, JobRetired]),
         route(get, "/jobs/{jobId}/orgs", Role(Viewer), org_jobs::of_job).does("listJobOrgs", "List the orgs of a job, and when it fires for each").query(org_jobs::OF_JOB)

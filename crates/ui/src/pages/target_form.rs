@@ -304,7 +304,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         }
         Err(problem) if problem.kind == Kind::RevisionMismatch => {
             let text = if current.is_none() {
-                format!("There is a target `{label}` already.")
+                format!("A target named `{label}` already exists.")
             } else {
                 "The target has changed in the meantime, and nothing was saved. Open it again.".to_owned()
             };

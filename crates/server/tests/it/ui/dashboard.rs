@@ -195,13 +195,13 @@ fn a_new_server_shows_where_to_start() {
     server.job("first", &json!({"payload": {"message": "hello world"}}));
     server.post("/jobs/key:first/run-now", &json!({})).expect(202);
     server.until("/runs?status=succeeded", |runs| runs["items"].as_array().unwrap().len() == 1);
-    assert_has(&ana.page("/"), &["It works already", "id=\"first-output\"", "hello world"]);
+    assert_has(&ana.page("/"), &["It already works", "id=\"first-output\"", "hello world"]);
     for key in ["second", "third"] {
         server.job(key, &json!({}));
     }
     // Pages count jobs every two seconds.
     let gone = eventually(|| Some(ana.page("/")).filter(|page| !page.contains("Import your crontab")));
-    assert!(gone.is_some_and(|page| !page.contains("It works already")));
+    assert!(gone.is_some_and(|page| !page.contains("It already works")));
 }
 
 #[test]

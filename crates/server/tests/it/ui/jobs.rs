@@ -28,7 +28,7 @@ fn listing(server: &Server) {
             "All <span class=\"count\">3</span>",
             "Active <span class=\"count\">2</span>",
             "Paused <span class=\"count\">1</span>",
-            "Archived <span class=\"count\">1</span>",
+            "Retired <span class=\"count\">1</span>",
             "All 3 matching jobs:",
             "2040-01-02 12:04 <span class=\"tz\">JST</span>",
             "SMTP is down",

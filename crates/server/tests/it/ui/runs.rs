@@ -230,7 +230,7 @@ fn who_only_looks_cannot_act() {
     let run = run_now(&server, "good", "succeeded");
     let viewer = Visitor::sign_in(&server, "viewer");
     let page = viewer.page("/runs");
-    assert!(page.contains("disabled title=\"Requires the operator role. Your role is viewer.\">Re-run…"), "{page}");
+    assert!(page.contains("disabled title=\"Requires the operator role. Your role is viewer.\">Rerun…"), "{page}");
     assert!(!page.contains("name=\"run\""), "{page}");
     assert_eq!(viewer.get(&format!("/runs/picked?do=cancel&run={}", id(&run))).status, 403);
     let sent = viewer.submit("/runs/picked", &page, &[("run", id(&run)), ("do", "rerun")]);

@@ -161,8 +161,8 @@ fn notes(details: &BackfillDetails) -> Vec<String> {
     notes.extend(settings.parallel.map(|parallel| format!("{parallel} at once")));
     notes.extend(settings.rate.map(|rate| format!("at most {rate}")));
     notes.extend((settings.order == BackfillOrder::Newest).then(|| "newest first".to_owned()));
-    notes.extend(settings.paused_ok.then(|| "goes on while the job is paused".to_owned()));
-    notes.extend((counts.existing > 0).then(|| format!("{} had a run", counts.existing)));
+    notes.extend(settings.paused_ok.then(|| "continues while the job is paused".to_owned()));
+    notes.extend((counts.existing > 0).then(|| format!("{} already had a run", counts.existing)));
     notes.extend(details.progress.per_hour.map(|runs| format!("{runs} runs per hour")));
     notes
 }
@@ -192,7 +192,7 @@ pub(crate) async fn set(request: UiRequest) -> Result<UiResponse, Problem> {
     let parallel = request.sent("parallel").map_or_else(|| 0.into(), super::backfill::number);
     let body = serde_json::json!({ "parallel": parallel, "rate": request.sent("rate").unwrap_or("off") });
     let _: wire::BackfillReport = request.perform(Method::PATCH, ONE, &path, &body).await?;
-    let text = "The settings hold from the next run on.".to_owned();
+    let text = "The settings apply from the next run on.".to_owned();
     Ok(UiResponse::done(format!("{}/backfills", subject.path()), text))
 }
 

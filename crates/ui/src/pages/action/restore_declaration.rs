@@ -38,7 +38,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
 async fn form(request: &UiRequest, problem: Option<&Problem>) -> Result<UiResponse, Problem> {
     let subject = Subject::living(request).await?;
     let page = RestoreDeclarationPage {
-        frame: request.frame(Section::Jobs, format!("Go back to the declaration of {}", subject.key)).await,
+        frame: request.frame(Section::Jobs, format!("Restore the declaration of {}", subject.key)).await,
         refusal: Refusal::from_problem(problem, &FIELDS),
         declared: declared(&subject.row.job),
         changes: changed_members(request, &subject).await?,

@@ -100,7 +100,7 @@ fn effect(subject: &Subject, active: &[RunRecord], served: bool, clock: &Clock) 
     } else if active.is_empty() {
         "The run starts now."
     } else {
-        "The run starts now, next to the active one, because the overlap policy of the job is allow."
+        "The run starts now, alongside the active one, because the overlap policy of the job is allow."
     }
 }
 

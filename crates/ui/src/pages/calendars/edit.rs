@@ -196,7 +196,7 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         Ok(written) => Ok(UiResponse::done("/calendars", saved(&name, &written))),
         Err(problem) if problem.kind == Kind::RevisionMismatch => {
             let text = if is_new {
-                format!("There is a calendar `{name}` already.")
+                format!("A calendar named `{name}` already exists.")
             } else {
                 "The calendar has changed in the meantime, and nothing was saved. Open it again.".to_owned()
             };
@@ -214,7 +214,7 @@ fn saved(name: &str, written: &wire::CalendarWritten) -> String {
     };
     let failed = match written.failed_jobs.len() {
         0 => String::new(),
-        jobs => format!(" {jobs} could not follow yet and are tried again."),
+        jobs => format!(" {jobs} could not be updated yet and will be retried."),
     };
     format!("Calendar {name} saved.{followed}{failed}")
 }

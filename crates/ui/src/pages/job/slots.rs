@@ -53,7 +53,7 @@ fn reason(reason: GapReason) -> &'static str {
         GapReason::Errored => "the job could not fire",
         GapReason::Excluded => "a calendar of the job excludes the day",
         GapReason::Frozen => "a freeze was in force",
-        GapReason::Incomplete => "not all jobs that it starts after ended as it needs",
+        GapReason::Incomplete => "not all jobs that it starts after ended as required",
         other => other.as_str(),
     }
 }

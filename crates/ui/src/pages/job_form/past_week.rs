@@ -135,7 +135,7 @@ async fn conditions(request: &UiRequest, wanted: &Definition, from: Timestamp) -
         notes.push(format!("{} of that week counted.", counted(outages.len() as u64, "outage")));
     }
     if wanted.scope == Scope::PerOrg {
-        notes.push(format!("Simulated is one org in {}.", zone_of(wanted).name()));
+        notes.push(format!("The simulation has one org, in {}.", zone_of(wanted).name()));
     }
     if wanted.policies.depends_on.is_some() {
         notes.push("The job that it depends on counts as having succeeded.".to_owned());

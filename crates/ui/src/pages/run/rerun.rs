@@ -86,7 +86,7 @@ fn effect(row: &JobRow, active: usize) -> &'static str {
         Overlap::Skip => "The overlap policy is skip: while these runs are active, this run is recorded as skipped.",
         Overlap::Queue => "The overlap policy is queue: this run waits until these runs have ended.",
         Overlap::Replace => "The overlap policy is replace: these runs are canceled and replaced.",
-        Overlap::Allow => "The overlap policy is allow: this run starts next to them.",
+        Overlap::Allow => "The overlap policy is allow: this run starts alongside them.",
     }
 }
 
