@@ -221,7 +221,7 @@ fn lines(session: &mut Session<'_>, text: &str) -> Result<Exit, CliError> {
 
 /// The runs of a day in words.
 fn day(runs: &wire::TargetRuns) -> String {
-    let percent = |rate: f64| format!("{:.1} %", rate * 100.0);
+    let percent = |rate: f64| format!("{:.1}%", rate * 100.0);
     let mut parts = vec![counted(usize::try_from(runs.runs).unwrap_or(usize::MAX), "run")];
     parts.extend(runs.success_rate.map(|rate| format!("{} succeeded", percent(rate))));
     parts.extend(runs.p95_ms.map(|p95| format!("p95 {}", took(p95))));

@@ -160,7 +160,7 @@ pub struct ClusterStats {
     pub late_starts: u64,
     /// Half of the scheduled runs started at most this late.
     pub lag_ms_p50: Option<i64>,
-    /// 95 % of the scheduled runs started at most this late.
+    /// 95% of the scheduled runs started at most this late.
     pub lag_ms_p95: Option<i64>,
     /// The latest start.
     pub lag_ms_max: Option<i64>,

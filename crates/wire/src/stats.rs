@@ -28,15 +28,15 @@ pub struct Stats {
     pub by_failure_code: BTreeMap<String, u64>,
     /// The share of runs that succeeded among those that succeeded or failed, from 0 to 1.
     pub success_rate: Option<f64>,
-    /// Half of the runs took at most this long. For more than 1,000 runs, estimated from a histogram, and off by at most 28 %.
+    /// Half of the runs took at most this long. For more than 1,000 runs, estimated from a histogram, and off by at most 28%.
     pub duration_ms_p50: Option<i64>,
-    /// 95 % of the runs took at most this long.
+    /// 95% of the runs took at most this long.
     pub duration_ms_p95: Option<i64>,
     /// The longest run.
     pub duration_ms_max: Option<i64>,
     /// Half of the runs started at most this late. For more than 1,000 runs, only scheduled ones count.
     pub lag_ms_p50: Option<i64>,
-    /// 95 % of the runs started at most this late.
+    /// 95% of the runs started at most this late.
     pub lag_ms_p95: Option<i64>,
     /// The latest start.
     pub lag_ms_max: Option<i64>,

@@ -112,7 +112,7 @@ pub struct TargetRuns {
     pub earlier_failure_rate: Option<f64>,
     /// Whether chance explains the difference between both; null if there are too few runs to say.
     pub trend: Option<TargetTrend>,
-    /// About 95 % of the runs took at most this long.
+    /// About 95% of the runs took at most this long.
     pub p95_ms: Option<i64>,
     /// The longest run.
     pub longest_ms: Option<i64>,

@@ -65,7 +65,7 @@ pub struct TopItem {
     pub time_spent_ms: i64,
     /// About half of the runs took at most this long.
     pub p50_ms: Option<i64>,
-    /// About 95 % of the runs took at most this long.
+    /// About 95% of the runs took at most this long.
     pub p95_ms: Option<i64>,
     /// The longest run.
     pub longest_ms: Option<i64>,

@@ -255,7 +255,7 @@ fn counts(stats: &wire::Stats, zone: &Zone, session: &Session<'_>) -> Vec<Vec<St
     stats.by_status.iter().for_each(|(status, count)| put(status, count.to_string()));
     stats.by_failure_code.iter().for_each(|(code, count)| put(&format!("failed: {code}"), count.to_string()));
     if let Some(rate) = stats.success_rate {
-        put("success rate", format!("{:.1} %", rate * 100.0));
+        put("success rate", format!("{:.1}%", rate * 100.0));
     }
     for (name, quantiles) in [
         ("took", [stats.duration_ms_p50, stats.duration_ms_p95, stats.duration_ms_max]),

@@ -122,7 +122,7 @@ fn rows(run: &wire::Run, zone: &Zone, session: &Session<'_>) -> Vec<Vec<String>>
         let until = run.lease_until.map_or_else(String::new, |at| format!(", heartbeat due by {}", clock(at)));
         rows.push(("remote", format!("its remote side works on it{until}")));
         let (percent, message) = remote.progress.as_ref().map_or((None, None), |p| (p.percent, p.message.as_deref()));
-        let percent = percent.map(|percent| format!("{percent} %"));
+        let percent = percent.map(|percent| format!("{percent}%"));
         let words: Vec<&str> = percent.as_deref().into_iter().chain(message).collect();
         rows.extend((!words.is_empty()).then(|| ("progress", words.join(", "))));
     }

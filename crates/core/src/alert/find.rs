@@ -39,7 +39,7 @@ pub struct JobFacts {
     pub started_late: Option<LateStartFact>,
     /// The run that is at work longest. Only asked for jobs with a rule about [`Kind::TooLong`].
     pub running: Option<RunningFact>,
-    /// How long 95 % of its runs take at most; `None` without enough of them.
+    /// How long 95% of its runs take at most; `None` without enough of them.
     pub usual: Option<Duration>,
 }
 

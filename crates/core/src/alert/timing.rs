@@ -142,7 +142,7 @@ impl SkippedFact {
 pub enum TimeLimit {
     /// This long.
     Fixed(Duration),
-    /// This many times as long as 95 % of the runs of the job.
+    /// This many times as long as 95% of the runs of the job.
     TimesUsual(u32),
 }
 

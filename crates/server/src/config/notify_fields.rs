@@ -158,7 +158,7 @@ pub(crate) const RULE: &[Field] = &[
     optional(
         "p95Times",
         Kind::Integer { min: 1, max: 100 },
-        "For `too_long`: how many times as long as 95 % of the runs of the last week a run may take.",
+        "For `too_long`: how many times as long as 95% of the runs of the last week a run may take.",
     ),
     optional("quiet", TEXT, "Hours in which messages wait, such as `22:00-07:00 Europe/Paris`."),
 ];

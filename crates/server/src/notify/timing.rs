@@ -222,7 +222,7 @@ async fn read_runs(store: &dyn Store, filter: &RunFilter) -> StoreResult<Vec<Run
 pub(super) struct UsualTimes(BTreeMap<JobKey, (Instant, Option<Duration>)>);
 
 impl UsualTimes {
-    /// How long 95 % of the runs of the job take at most, if a rule compares with that and there is enough history.
+    /// How long 95% of the runs of the job take at most, if a rule compares with that and there is enough history.
     pub(super) async fn usual_time(
         &mut self,
         store: &dyn Store,

@@ -95,7 +95,7 @@ pub(crate) fn dots(input: &Dots<'_>) -> String {
 }
 
 fn summary(input: &Dots<'_>, all: &Counts) -> String {
-    let levels = [("half took at most", input.p50_ms), ("95 % at most", input.p95_ms)];
+    let levels = [("half took at most", input.p50_ms), ("95% at most", input.p95_ms)];
     let levels = levels.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", took(value?))));
     let runs = format!("{}: {}", period(input.from, input.to, input.zone), all.in_words());
     [runs].into_iter().chain(levels).collect::<Vec<_>>().join(", ") + "."
@@ -133,7 +133,7 @@ fn levels(input: &Dots<'_>, scale: Scale) -> Vec<Level> {
     let interval = on_scale(input.interval_ms).map(|value| Level { left: true, ..level("c-limit", "interval", value) });
     // Two lines at one place would be one, with two names on top of each other.
     let p95 = p95.filter(|(value, _)| p50.is_none_or(|(half, _)| half != *value));
-    let p95 = p95.map(|value| level("c-l c-p95", "95 %", value));
+    let p95 = p95.map(|value| level("c-l c-p95", "95%", value));
     let p50 = p50.map(|value| Level { below, ..level("c-l c-p50", "median", value) });
     interval.into_iter().chain(p95).chain(p50).collect()
 }
@@ -227,13 +227,13 @@ mod tests {
         assert!(drawn.contains("<use href=\"#d-bad\" x=\"50%\""), "{drawn}");
         assert!(drawn.contains("<g class=\"c-dot c-bad\">"), "{drawn}");
         assert!(drawn.contains("id=\"d-bad\"") && drawn.contains("id=\"d-ok\""), "{drawn}");
-        assert!(drawn.contains("half took at most 2.0\u{a0}s, 95 % at most 2.4\u{a0}s."), "{drawn}");
+        assert!(drawn.contains("half took at most 2.0\u{a0}s, 95% at most 2.4\u{a0}s."), "{drawn}");
     }
 
     #[test]
     fn levels_are_shown_where_they_are_on_the_scale() {
         let short = drawn(&[run(0, 2_000, RunStatus::Succeeded)]);
-        assert!(short.contains("median 2.0") && short.contains("95 % 2.4") && !short.contains("interval"), "{short}");
+        assert!(short.contains("median 2.0") && short.contains("95% 2.4") && !short.contains("interval"), "{short}");
         let long = drawn(&[run(0, 2_000, RunStatus::Succeeded), run(9, 400_000, RunStatus::Succeeded)]);
         assert!(long.contains("interval 5"), "{long}");
     }
@@ -254,7 +254,7 @@ mod tests {
             interval_ms: None,
         };
         let drawn = dots(&input);
-        assert!(drawn.contains("median 2.0") && !drawn.contains("95 % 2.0"), "{drawn}");
+        assert!(drawn.contains("median 2.0") && !drawn.contains("95% 2.0"), "{drawn}");
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) struct Lags {
 /// The coordinates across the plot, which are stretched.
 const WIDTH: f64 = 1_000.0;
 
-const LINES: [(&str, &str); 3] = [("c-l c-p50", "median"), ("c-l c-p95", "95 %"), ("c-l c-max", "worst")];
+const LINES: [(&str, &str); 3] = [("c-l c-p50", "median"), ("c-l c-p95", "95%"), ("c-l c-max", "worst")];
 
 /// The picture with its legend.
 pub(crate) fn lag(input: &Lag<'_>) -> String {
@@ -142,7 +142,7 @@ fn answer(markup: &mut Markup, plot: &Plot<'_>, piece: &LagPiece) {
     let (left, right) = (plot.share(piece.from), plot.share(piece.to));
     let [p50, p95, max] = [lag.p50_ms, lag.p95_ms, lag.max_ms].map(took);
     let (when, runs) = (period(piece.from, piece.to, plot.zone), counted(lag.runs, "run"));
-    let title = format!("{when} · {runs} · median {p50}, 95 % {p95}, worst {max}");
+    let title = format!("{when} · {runs} · median {p50}, 95% {p95}, worst {max}");
     markup.mark(Mark { title: &title, href: None, tab: false }, |markup| {
         let hit = markup.element("rect").class("c-hit").attr("x", Percent(left)).attr("width", Percent(right - left));
         hit.attr("y", y(1.0)).attr("height", HEIGHT).empty();
@@ -158,7 +158,7 @@ pub(crate) fn lag_table(input: &Lag<'_>) -> String {
         );
         [period(piece.from, piece.to, input.zone)].into_iter().chain(numbers).map(Cell::from).collect()
     });
-    Table { caption: input.title, columns: &["Time", "Runs", "Median", "95 %", "Worst"] }.write(rows)
+    Table { caption: input.title, columns: &["Time", "Runs", "Median", "95%", "Worst"] }.write(rows)
 }
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ mod tests {
         // Two stretches; the second is a single hour, drawn as a short line within it.
         assert!(drawn.contains("class=\"c-l c-max\" d=\"M125 0L375 0M800 0L950 0\""), "{drawn}");
         assert_eq!(drawn.matches("class=\"c-hit\"").count(), 3);
-        let title = "2026-11-15 00:00–01:00 · 9 runs · median 10\u{a0}ms, 95 % 20\u{a0}ms, worst 40\u{a0}ms";
+        let title = "2026-11-15 00:00–01:00 · 9 runs · median 10\u{a0}ms, 95% 20\u{a0}ms, worst 40\u{a0}ms";
         assert!(drawn.contains(&format!("<title>{title}</title>")), "{drawn}");
         assert!(drawn.contains("27 runs, at worst 40\u{a0}ms late."), "{drawn}");
     }

@@ -78,10 +78,10 @@ impl Runs {
     }
 }
 
-/// `3.1 %`; whole numbers without a fraction.
+/// `3.1%`; whole numbers without a fraction.
 fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
-    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+    format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 struct Unserved {

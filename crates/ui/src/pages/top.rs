@@ -89,7 +89,7 @@ impl Row {
             href: part.as_ref().map(|part| format!("/jobs/{part}")),
             runs: grouped(item.runs),
             failed: grouped(item.failed),
-            rate: item.failure_rate.filter(|_| item.failed > 0).map(|rate| format!("{:.1} %", rate * 100.0)),
+            rate: item.failure_rate.filter(|_| item.failed > 0).map(|rate| format!("{:.1}%", rate * 100.0)),
             failed_href: part.filter(|_| item.failed > 0).map(|part| format!("/runs?jobKey={part}&status=failed")),
             time: took(item.time_spent_ms),
             p50: time(item.p50_ms),

@@ -32,7 +32,7 @@ pub(super) async fn run(args: &BackupArgs, url: &Secret, output: &mut Output) ->
         // The copy is compact, so it may be done before it is as large as what is copied.
         let share = done.min(total).saturating_mul(100).checked_div(total).unwrap_or(0);
         if let Ok(mut progress) = progress.lock() {
-            progress.show(&format!("copying {} of {} ({share} %)", bytes(done), bytes(total)));
+            progress.show(&format!("copying {} of {} ({share}%)", bytes(done), bytes(total)));
         }
     };
     let copied = tokio::select! {

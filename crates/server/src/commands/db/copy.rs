@@ -139,7 +139,7 @@ fn in_words(state: &CopyProgress) -> String {
         CopyStep::Finishing => return "finishing".to_owned(),
     };
     let share = state.rows.min(state.total).saturating_mul(100).checked_div(state.total).unwrap_or(100);
-    format!("{verb} {}: {} of {} rows ({share} %)", state.table, state.rows, state.total)
+    format!("{verb} {}: {} of {} rows ({share}%)", state.table, state.rows, state.total)
 }
 
 fn show_report(args: &CopyArgs, from: &str, report: &CopyReport, output: &mut Output) -> Result<(), CliError> {

@@ -92,7 +92,7 @@ fn check_explanation(server: &Server) {
 
     let stats = output(server, &["jobs", "stats", "daily", "--window", "3650d"]);
     assert!(stats.starts_with("3 runs of daily\nsince "), "{stats}");
-    assert!(stats.contains("\nsucceeded 3\nsuccess rate 100.0 %\ntook SPAN (p50), "), "{stats}");
+    assert!(stats.contains("\nsucceeded 3\nsuccess rate 100.0%\ntook SPAN (p50), "), "{stats}");
     let plain = data(server, &["jobs", "stats", "daily", "--window", "3650d"]);
     assert!(plain.contains("\nruns\t3\ncomplete\ttrue\nsucceeded\t3\n"), "{plain}");
     assert_eq!(printed(server, &["jobs", "stats", "daily", "--window", "3650d"])["runs"], 3);

@@ -34,7 +34,7 @@ fn the_overview_tells_what_needs_attention() {
     let server = lively();
     let browser = Browser::admin(&server);
     browser.see("1 problem since");
-    browser.see("4 jobs, 2 runs in 24 h, 50 % ok");
+    browser.see("4 jobs, 2 runs in 24 h, 50% ok");
     browser.see("ended with the exit code");
     browser.see("Every day at 02:30");
     browser.flawless();
@@ -55,7 +55,7 @@ fn a_job_is_shown_with_everything_about_it() {
         "v2",
         "description",
         "job.new_version",
-        "100 % of 1 run succeeded in 7 days",
+        "100% of 1 run succeeded in 7 days",
     ] {
         browser.see(text);
     }
@@ -179,12 +179,12 @@ fn jobs_that_fail_for_one_reason_are_one_problem() {
     server.until("/runs?status=failed", |runs| runs["items"].as_array().unwrap().len() == 3);
     let ana = Visitor::admin(&server);
     let page = ana.page("/");
-    assert_has(&page, &["<b>1 problem since ", "3 jobs, 3 runs in 24 h, 0 % ok", ">3 jobs</a>", "and 1 more"]);
+    assert_has(&page, &["<b>1 problem since ", "3 jobs, 3 runs in 24 h, 0% ok", ">3 jobs</a>", "and 1 more"]);
     // A job that succeeds again is no problem any more.
     server.patch("/jobs/key:one", &json!({"target": "print"})).expect(200);
     server.post("/jobs/key:one/run-now", &json!({})).expect(202);
     server.until("/runs?status=succeeded", |runs| runs["items"].as_array().unwrap().len() == 1);
-    assert_has(&ana.page("/"), &["<b>1 problem since ", ">2 jobs</a>", "3 jobs, 4 runs in 24 h, 25 % ok"]);
+    assert_has(&ana.page("/"), &["<b>1 problem since ", ">2 jobs</a>", "3 jobs, 4 runs in 24 h, 25% ok"]);
 }
 
 #[test]

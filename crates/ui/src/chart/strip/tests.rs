@@ -41,7 +41,7 @@ fn a_bar_says_when_how_and_how_long_and_leads_to_its_run() {
 fn strips_end_at_the_right() {
     let given = runs(2, |_| RunStatus::Succeeded);
     let drawn = drawn(StripSize::List, &given);
-    // The last of sixty slots begins at 98.33 %.
+    // The last of sixty slots begins at 98.33%.
     assert!(drawn.contains("x=\"98.58%\""), "{drawn}");
     assert!(drawn.contains("url(#s1-void)") && drawn.contains("width=\"96.67%\""), "{drawn}");
     assert!(!self::drawn(StripSize::List, &runs(60, |_| RunStatus::Succeeded)).contains("void"));

@@ -36,7 +36,7 @@ pub(super) struct HistoryCharts {
     pub(super) lags: Markup,
     pub(super) calendar: Markup,
     pub(super) calendar_table: Markup,
-    /// `98 % of 412 runs succeeded`.
+    /// `98% of 412 runs succeeded`.
     pub(super) rates: Vec<String>,
     pub(super) none: bool,
     /// How far the calendar goes back.
@@ -170,13 +170,13 @@ impl HistoryData {
     fn rates(&self) -> Vec<String> {
         let rate = |(days, counters, since): &(u32, RunCounters, Option<Timestamp>)| {
             let (good, all) = (counters.succeeded, counters.succeeded + counters.failed);
-            // A rate just below 100 % is never shown as 100 %.
+            // A rate just below 100% is never shown as 100%.
             let runs = counted(all, "run");
             let when = match since {
                 None => format!("in {days} days"),
                 Some(since) => format!("since {}", since.strftime("%Y-%m-%d %H:%M UTC")),
             };
-            (all > 0).then(|| format!("{} % of {runs} succeeded {when}", good * 100 / all))
+            (all > 0).then(|| format!("{}% of {runs} succeeded {when}", good * 100 / all))
         };
         let mut rates: Vec<String> = self.counted.iter().filter_map(rate).collect();
         rates.dedup();

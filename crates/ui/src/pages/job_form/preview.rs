@@ -122,7 +122,7 @@ async fn too_slow(request: &UiRequest, subject: &Subject, spec: &Spec) -> Result
         let text = |time: Duration| took(i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
         let (most, between) = (text(usual.most), text(between));
         format!(
-            "95 % of the last {} runs took up to {most}, but runs are only {between} apart: they would overlap",
+            "95% of the last {} runs took up to {most}, but runs are only {between} apart: they would overlap",
             usual.runs
         )
     };

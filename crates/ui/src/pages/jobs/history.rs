@@ -21,7 +21,7 @@ const MAX_STRIP_RUNS: usize = 3_000;
 /// The history of a job in a list.
 pub(crate) struct History {
     pub(crate) strip: Markup,
-    /// `98 % ok · median 2.0s`.
+    /// `98% ok · median 2.0s`.
     pub(crate) text: String,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn drawn(job: &Definition, runs: &[RunSummary], clock: &Clock, zone: 
     let input = Strip { id: &id, job: job.key.as_str(), size: StripSize::List, zone: &zone, runs: &shown };
     let count = |status| runs.iter().filter(|run| run.status == status).count();
     let (good, bad) = (count(RunStatus::Succeeded), count(RunStatus::Failed));
-    let rate = (good + bad > 0).then(|| format!("{} % ok", good * 100 / (good + bad)));
+    let rate = (good + bad > 0).then(|| format!("{}% ok", good * 100 / (good + bad)));
     let half = Usual::from_runs(runs).map(|usual| format!("median {}", took(usual.half.as_millis() as i64)));
     let text = [rate, half].into_iter().flatten().collect::<Vec<_>>().join(" · ");
     Some(History { strip: Markup::from_html(strip(&input)), text })

@@ -114,7 +114,7 @@ impl Health {
         if self.more { format!("{}+ problems", self.problems) } else { counted(self.problems, "problem") }
     }
 
-    /// `77 jobs, 1,159 runs in 24 h, 99.2 % ok`.
+    /// `77 jobs, 1,159 runs in 24 h, 99.2% ok`.
     pub(super) fn facts(&self) -> String {
         let jobs = self.jobs.map_or_else(|| "jobs could not be counted".to_owned(), |jobs| counted(jobs, "job"));
         let Some((good, bad, all)) = self.runs else { return jobs };
@@ -126,18 +126,18 @@ impl Health {
     }
 }
 
-/// `99.2 %`. A share that is not quite all is never rounded to all, and one that is not nothing never to nothing.
+/// `99.2%`. A share that is not quite all is never rounded to all, and one that is not nothing never to nothing.
 pub(super) fn percent(good: u64, bad: u64) -> Option<String> {
     let all = good.checked_add(bad).filter(|all| *all > 0)?;
     if bad == 0 {
-        return Some("100 %".to_owned());
+        return Some("100%".to_owned());
     }
     let tenths = (u128::from(good) * 1_000 / u128::from(all)) as u64;
     let tenths = if good > 0 { tenths.max(1) } else { tenths };
     Some(if tenths.is_multiple_of(10) {
-        format!("{} %", tenths / 10)
+        format!("{}%", tenths / 10)
     } else {
-        format!("{}.{} %", tenths / 10, tenths % 10)
+        format!("{}.{}%", tenths / 10, tenths % 10)
     })
 }
 
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn facts_name_jobs_runs_and_the_share_that_succeeded() {
         let health = |runs| Health { problems: 0, more: false, jobs: Some(77), runs };
-        assert_eq!(health(Some((1_150, 9, 1_159))).facts(), "77 jobs, 1,159 runs in 24 h, 99.2 % ok");
+        assert_eq!(health(Some((1_150, 9, 1_159))).facts(), "77 jobs, 1,159 runs in 24 h, 99.2% ok");
         assert_eq!(health(Some((0, 0, 1))).facts(), "77 jobs, 1 run in 24 h");
         assert_eq!(health(None).facts(), "77 jobs");
     }
@@ -206,10 +206,10 @@ mod tests {
     #[test]
     fn a_share_is_all_or_nothing_only_if_it_is() {
         assert_eq!(percent(0, 0), None);
-        assert_eq!(percent(10, 0).as_deref(), Some("100 %"));
-        assert_eq!(percent(99_999, 1).as_deref(), Some("99.9 %"));
-        assert_eq!(percent(1, 99_999).as_deref(), Some("0.1 %"));
-        assert_eq!(percent(0, 3).as_deref(), Some("0 %"));
+        assert_eq!(percent(10, 0).as_deref(), Some("100%"));
+        assert_eq!(percent(99_999, 1).as_deref(), Some("99.9%"));
+        assert_eq!(percent(1, 99_999).as_deref(), Some("0.1%"));
+        assert_eq!(percent(0, 3).as_deref(), Some("0%"));
     }
 
     proptest! {
@@ -217,7 +217,7 @@ mod tests {
         fn every_share_is_between_nothing_and_all(good: u32, bad: u32) {
             prop_assume!(good > 0 && bad > 0);
             let share = percent(u64::from(good), u64::from(bad)).unwrap();
-            let number: f64 = share.trim_end_matches(" %").parse().unwrap();
+            let number: f64 = share.trim_end_matches("%").parse().unwrap();
             prop_assert!((0.1..=99.9).contains(&number), "{share}");
         }
     }

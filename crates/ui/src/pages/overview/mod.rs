@@ -351,7 +351,7 @@ fn too_long(run: &RunRecord, history: &History, clock: &Clock) -> Option<Problem
     let elapsed = Duration::try_from(clock.now.duration_since(started)).ok()?;
     let text = |time: Duration| wait(time.as_secs() as i64);
     usual.is_far_beyond(elapsed).then(|| {
-        let reason = format!("running for {}; 95 % of earlier runs took at most {}", text(elapsed), text(usual.most));
+        let reason = format!("running for {}; 95% of earlier runs took at most {}", text(elapsed), text(usual.most));
         let line = ProblemLine::new(("run", "Long run"), key.to_string(), format!("/runs/{}", run.id), reason);
         line.since(Some(started), clock)
     })
