@@ -40,7 +40,7 @@ const SERVER: &[Field] = &[
     optional(
         "trustProxy",
         Kind::Flag,
-        "Whether a proxy with TLS is in front: the client address is taken from `X-Forwarded-For`.",
+        "Whether a TLS proxy is in front: the client address is taken from `X-Forwarded-For`.",
     ),
     optional("role", Kind::Word(&["all", "scheduler", "api"]), "The role of this process."),
     optional("maxConnections", Kind::Integer { min: 1, max: 100_000 }, "The maximum number of concurrent connections."),
