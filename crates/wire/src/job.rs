@@ -64,7 +64,7 @@ pub struct Job {
     pub run_at: Option<Timestamp>,
     /// The job that it starts after, instead of at times; a list if it waits for several.
     pub after: Option<Parents>,
-    /// What runs of several jobs must have in common to belong together.
+    /// How runs of several jobs are grouped: by the same slot, or by the same local date.
     #[serde(default)]
     pub after_group: Option<GroupBy>,
     /// How long to wait for runs of several jobs after the first of them ends.

@@ -31,7 +31,7 @@ pub struct Schedule {
     pub run_at: Option<Timestamp>,
     /// The job or jobs that it starts after.
     pub after: Option<Parents>,
-    /// What runs of several jobs must have in common to belong together, and the longest wait for them.
+    /// The grouping of runs of several jobs, and the longest wait for them.
     pub fan_in: Option<(GroupBy, Duration)>,
     /// The IANA time zone.
     pub timezone: String,

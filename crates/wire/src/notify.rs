@@ -107,9 +107,9 @@ pub struct JobProblem {
     pub run_id: Option<String>,
     /// The rules that sent messages about it.
     pub told: Vec<String>,
-    /// Who acknowledged it; null if it is not acknowledged.
+    /// Its acknowledgment: by whom, when and why; null if there is none.
     pub acknowledged: Option<ProblemNote>,
-    /// Who muted it; null if it is not muted.
+    /// Its mute: by whom, when and why; null if there is none.
     pub muted: Option<ProblemNote>,
     /// When the mute ends; null if it ends with the problem.
     pub muted_until: Option<Timestamp>,

@@ -123,7 +123,7 @@ pub const TARGET_INPUT: &[Field] = &[
     optional(
         "success",
         Kind::List { of: &Kind::Json, max: 256 },
-        "What counts as success: status codes such as `304` or `\"200-299\"`, or exit codes.",
+        "The values that count as success: status codes such as `304` or `\"200-299\"`, or exit codes.",
     ),
     optional("url", Kind::Secret, "`http`: the URL to call, or a reference to it."),
     optional("method", Kind::Word(&["POST", "PUT", "PATCH", "GET", "DELETE"]), "`http`: the method; POST if absent."),
