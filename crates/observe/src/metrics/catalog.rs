@@ -64,17 +64,17 @@ catalog! {
     CLAIMS = Counter "everbell_claims_total" ["step", "result"] "Looks for due timers (step plan) and for pending runs (step start) that took some, none, or failed.";
     CLAIMED = Counter "everbell_claimed_total" ["step"] "Due timers that were planned (step plan), pending runs that were started (step start).";
     CLAIM_DURATION = Histogram "everbell_claim_duration_seconds" ["step", "result"] "How long a look for due timers or pending runs took.";
-    LAST_TICK = Gauge "everbell_scheduler_last_tick_timestamp_seconds" ["instance"] "When this process last looked for due timers with success.";
+    LAST_TICK = Gauge "everbell_scheduler_last_tick_timestamp_seconds" ["instance"] "When this process last looked for due timers successfully.";
 
     JOBS = Gauge "everbell_jobs" ["status", "schedule_type"] "Jobs, all versions.";
     JOBS_ERRORED = Gauge "everbell_jobs_errored" [] "Current jobs that cannot fire.";
-    JOBS_REPAIRED = Gauge "everbell_jobs_repaired" [] "Active jobs without a next fire that this process repaired at its last check, made every 5 minutes.";
+    JOBS_REPAIRED = Gauge "everbell_jobs_repaired" [] "Active jobs without a next run that this process repaired at its last check, made every 5 minutes.";
     ORGS = Gauge "everbell_orgs" [] "Orgs; no more than 10,000 are counted.";
     ORG_TIMERS_ERRORED = Gauge "everbell_org_timers_errored" [] "Jobs that cannot fire for an org, counted for each org; no more than 10,000.";
-    ORGS_WAITING = Gauge "everbell_orgs_waiting" [] "Orgs that changed and whose timers have not followed yet; no more than 10,000.";
+    ORGS_WAITING = Gauge "everbell_orgs_waiting" [] "Orgs that changed and whose timers have not been updated yet; no more than 10,000.";
     ORG_UPDATES = Gauge "everbell_org_sweeps" [] "Org updates that are not finished.";
     RUNS_ACTIVE = Gauge "everbell_runs_active" ["target", "status"] "Runs that are pending or running.";
-    DUE_BACKLOG = Gauge "everbell_due_backlog" [] "Timers that are due and not planned.";
+    DUE_BACKLOG = Gauge "everbell_due_backlog" [] "Timers that are due and not yet planned.";
     OLDEST_DUE_AGE = Gauge "everbell_oldest_due_age_seconds" [] "Time since the oldest of them became due; 0 if there is none.";
     OLDEST_TRANSACTION_AGE = Gauge "everbell_oldest_transaction_age_seconds" [] "Age of the oldest open transaction of another session in the database; 0 if there is none.";
     CLOCK_SKEW = Gauge "everbell_clock_skew_seconds" ["instance", "host"] "How far the clock of a host is ahead of the database's.";

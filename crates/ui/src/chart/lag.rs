@@ -174,7 +174,7 @@ mod tests {
     }
 
     fn input<'a>(zone: &'a Zone, pieces: &'a [LagPiece]) -> Lag<'a> {
-        Lag { id: "l", title: "Fire lag per hour", zone, pieces, threshold_ms: Some(1_000) }
+        Lag { id: "l", title: "Start delay per hour", zone, pieces, threshold_ms: Some(1_000) }
     }
 
     #[test]

@@ -43,9 +43,9 @@ pub(super) fn all() -> Vec<Scene> {
     let scene = |title, wide, html| Scene { title, wide, html };
     vec![
         scene("Runs per hour", false, hourly(ordinary, "b-day")),
-        scene("Fire lag per hour", false, lags("l-day", 1)),
+        scene("Start delay per hour", false, lags("l-day", 1)),
         scene("Runs per hour, every status", false, hourly(|dice, _| every(dice), "b-all")),
-        scene("Fire lag in trouble, with gaps", false, lags("l-bad", 400)),
+        scene("Start delay in trouble, with gaps", false, lags("l-bad", 400)),
         scene("History in lists", false, strips()),
         scene("Running now", false, gauges()),
         scene("Last 90 runs, hourly", true, page_strip("s-page", 1, 90)),
@@ -108,7 +108,7 @@ fn pieces(scale: i64) -> Vec<LagPiece> {
 }
 
 fn lags(id: &str, scale: i64) -> String {
-    lag(&Lag { id, title: "Fire lag per hour", zone: &paris(), pieces: &pieces(scale), threshold_ms: Some(1_000) })
+    lag(&Lag { id, title: "Start delay per hour", zone: &paris(), pieces: &pieces(scale), threshold_ms: Some(1_000) })
 }
 
 fn strip_runs(count: usize, every_hours: i64, status: impl Fn(usize, &mut Dice) -> RunStatus) -> Vec<StripRun> {
@@ -330,7 +330,7 @@ fn autumn() -> String {
 fn tables() -> String {
     let (zone, buckets, pieces, days) = (paris(), buckets(ordinary), pieces(1), calendar_days());
     let bars = bars_table(&Bars { id: "x", title: "Runs per hour", zone: &zone, buckets: &buckets[..4] });
-    let (title, pieces) = ("Fire lag per hour", &pieces[..4]);
+    let (title, pieces) = ("Start delay per hour", &pieces[..4]);
     let lags = lag_table(&Lag { id: "x", title, zone: &zone, pieces, threshold_ms: None });
     let days = calendar_table(&calendar_input(&days[..20]));
     let rows = [row("daily-briefing", 480, 20, |_| What::Run(RunStatus::Succeeded))];
