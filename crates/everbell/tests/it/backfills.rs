@@ -74,7 +74,7 @@ async fn what_makes_no_sense_is_refused() {
     jobs.create(Schedule::once("once", time("13:00")).target("nothing")).await.unwrap();
     for (key, from, to, reason) in [
         ("often", "10:00", "09:00", "to: must not be before `from`"),
-        ("once", "10:00", "11:00", "from: a one-time job has no slots to go back to"),
+        ("once", "10:00", "11:00", "from: a one-time job has no past slots to backfill"),
     ] {
         let refused = jobs.backfill(key, time(from), time(to)).await.unwrap_err();
         assert!(refused.to_string().starts_with(reason), "{refused}");

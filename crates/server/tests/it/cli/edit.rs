@@ -137,7 +137,7 @@ fn rollback_restores_an_older_version() {
     assert!(text.contains("\"payload\":{\"n\":1.10,\"big\":12345678901234567890123}"), "{text}");
     let again = everbell(&server, &["jobs", "rollback", "daily", "--to", "2", "--yes"]);
     assert_eq!((again.code, version(&server)), (Some(0), json!(4)));
-    assert!(again.stderr.contains("v4 has the content of v2 already; nothing was changed"), "{}", again.stderr);
+    assert!(again.stderr.contains("v4 already has the content of v2; nothing was changed"), "{}", again.stderr);
     assert!(refused(&server, &["jobs", "rollback", "daily", "--to", "9", "--yes"], 3).contains("daily@9"));
     assert!(
         refused(&server, &["jobs", "rollback", "daily", "--to", "4", "--yes"], 2).contains("is the current version")

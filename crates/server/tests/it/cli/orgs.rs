@@ -125,9 +125,9 @@ fn jobs_are_overridden_run_moved_and_skipped_for_orgs() {
     refused(&server, &["orgs", "override", "acme", "briefing"], 2);
 
     let said = refused(&server, &["jobs", "run", "briefing"], 2);
-    assert!(said.contains("name the one that is meant in `--org`, or all of them with `--all-orgs`"), "{said}");
+    assert!(said.contains("name one in `--org`, or all of them with `--all-orgs`"), "{said}");
     let said = refused(&server, &["jobs", "skip", "briefing"], 2);
-    assert!(said.contains("name the one that is meant in `--org`") && !said.contains("all of them"), "{said}");
+    assert!(said.contains("name the org in `--org`") && !said.contains("all of them"), "{said}");
     assert_eq!(printed(&server, &["jobs", "run", "briefing", "--org", "acme"])["run"]["orgId"], "acme");
     let named = everbell(&server, &["jobs", "run", "briefing", "--orgs", "nobody", "-o", "name"]);
     assert_eq!((named.code, named.stdout.as_str()), (Some(1), ""), "one that was refused has no run");

@@ -327,7 +327,11 @@ fn an_earlier_version_is_restored_as_the_next() {
     let job = server.get("/jobs/key:daily").expect(200);
     assert_eq!((&job["version"], &job["cronExpression"]), (&json!(3), &json!("0 8 * * *")));
     assert_eq!(job["labels"], json!({"team": "ops"}));
-    assert!(admin.page("/jobs/daily/rollback/1").contains("already: there is nothing to change"));
+    assert!(
+        admin
+            .page("/jobs/daily/rollback/1")
+            .contains("already has the content of version 1: there is nothing to change")
+    );
 }
 
 #[test]
