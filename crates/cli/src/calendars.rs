@@ -270,7 +270,7 @@ fn effect_text(effect: &wire::CalendarEffect) -> String {
     };
     let parts = [part("-", effect.removed, &effect.removed_fires), part("+", effect.added, &effect.added_fires)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    printable(&format!("{}: {} fires in 90 days", effect.job_key, parts.join(", ")))
+    printable(&format!("{}: {} runs in 90 days", effect.job_key, parts.join(", ")))
 }
 
 fn delete(args: &DeleteArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {

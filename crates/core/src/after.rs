@@ -75,7 +75,7 @@ impl After {
             ChainOn::Failure => "failed run",
             ChainOn::Any => "run",
         };
-        let also = if self.manual { ", also one by hand" } else { "" };
+        let also = if self.manual { ", including manual runs" } else { "" };
         format!("after each {which} of {}{also}", self.job_key)
     }
 

@@ -365,7 +365,7 @@ fn log_repaired(jobs: &[(JobKey, Repair)]) {
     warn!(
         jobs = jobs.len(),
         named = named.join(", "),
-        "repaired active jobs that had no next fire although their schedules continue"
+        "repaired active jobs that had no next run although their schedules continue"
     );
 }
 

@@ -149,7 +149,7 @@ fn zone_in_brackets(annotation: &TimeZoneAnnotation<'_>) -> Result<Zone, Refusal
         }
         // An offset has a place of its own, behind the time.
         _ => Err(Refusal {
-            reason: "only the name of a time zone may stand in brackets".to_owned(),
+            reason: "only the name of a time zone may be in brackets".to_owned(),
             hint: Some("write an offset after the time, as in `2027-03-13T00:00:00+01:00`".to_owned()),
         }),
     }
@@ -343,6 +343,6 @@ mod tests {
         let error = read_in("UTC", "2027-03-13T00:00:00[Europe/Pariss]").unwrap_err();
         assert!(error.starts_with("--from: unknown time zone `Europe/Pariss`; did you mean `Europe/Paris`"), "{error}");
         let error = read_in("UTC", "2027-03-13T00:00:00[+01:00]").unwrap_err();
-        assert!(error.starts_with("--from: only the name of a time zone may stand in brackets\n"), "{error}");
+        assert!(error.starts_with("--from: only the name of a time zone may be in brackets\n"), "{error}");
     }
 }

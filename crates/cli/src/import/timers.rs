@@ -35,7 +35,8 @@ pub(super) fn read(path: &Path, text: &str, zone: &Zone) -> Vec<Item> {
     let refused = |why: String| vec![Item { source: stem.clone(), verdict: Verdict::Refused, result: Err(why) }];
     if path.extension().is_none_or(|extension| extension != "timer") {
         return refused(
-            "is not a timer: name files that end with `.timer`; their services are read from beside them".to_owned(),
+            "is not a timer: name files that end with `.timer`; their services are read from the same folder"
+                .to_owned(),
         );
     }
     let timer = UnitFile::parse(text);

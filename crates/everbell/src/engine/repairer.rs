@@ -38,7 +38,7 @@ impl Repairer {
         let Shared { store, events, signals, .. } = &*self.shared;
         let (now, key) = (self.shared.now(), &row.job.definition.key);
         let reason = match repair {
-            Repair::Arm => "it was active and had no next fire although its schedule goes on",
+            Repair::Arm => "it was active but had no next run, although its schedule continues",
             Repair::EndError => "its schedule can be read again",
         };
         let entry = audit("job.repaired", format!("job:{key}"), Some(reason.to_owned()), now);
@@ -55,7 +55,7 @@ impl Repairer {
             Err(StoreError::Invalid(_) | StoreError::Conflict { .. } | StoreError::Stale { .. }) => Ok(()),
             // One that cannot be repaired does not keep the others from it.
             Err(error) => {
-                warn!(job = %key, %error, "cannot repair an active job that has no next fire");
+                warn!(job = %key, %error, "cannot repair an active job that has no next run");
                 Ok(())
             }
         }

@@ -239,7 +239,7 @@ impl fmt::Display for SyncStep {
                 write!(f, "! held         {key}{version}, a newer release is running since {since}")
             }
             SyncAction::Unowned { version } => {
-                write!(f, "! unowned      {key} v{version}, no program declares it by name; retire it by hand")
+                write!(f, "! unowned      {key} v{version}, no program declares it by name; retire it manually")
             }
             SyncAction::Unchanged { version, paused_by: Some(by), .. } => {
                 write!(f, "= unchanged    {key} v{version}, paused by {by}")

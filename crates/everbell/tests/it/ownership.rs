@@ -111,7 +111,7 @@ async fn jobs_without_a_program_are_taken_over_by_the_first_that_declares_them(s
     let wanted = "\
 ~ take over    a v1, declared by no program by name before
 ~ new version  b v1 -> v2 (description, app), next 2026-11-16T09:00:00Z -> 2026-11-16T09:00:00Z
-! unowned      c v1, no program declares it by name; retire it by hand
+! unowned      c v1, no program declares it by name; retire it manually
 2 of 3 jobs change";
     assert_eq!(plan, wanted);
     assert_eq!(bell.jobs().get("c").await.unwrap().job.state.status, JobStatus::Active);

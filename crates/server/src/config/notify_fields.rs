@@ -138,7 +138,7 @@ pub(crate) const RULE: &[Field] = &[
     optional(
         "orgs",
         Kind::List { of: &Kind::Text { min: 1, max: 200 }, max: 1_000 },
-        "For `failed`: look at these orgs one by one, each with problems of its own; `*` matches any text.",
+        "For `failed`: look at these orgs one by one, each with its own problems; `*` matches any text.",
     ),
     required("to", Kind::List { of: &TEXT, max: 20 }, "The channels to notify."),
     optional(

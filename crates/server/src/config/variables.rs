@@ -46,7 +46,7 @@ pub(crate) const VARIABLES: &[Variable] = &[
     sets(
         "EVERBELL_DATABASE_ALLOW_COPY",
         "database.allowCopy",
-        "whether the server may start on a copy beside its original",
+        "whether the server may start on a copy while its original is in use",
     ),
     sets("EVERBELL_ADMIN_TOKEN", "auth.adminToken", "the token of the first admin"),
     sets("EVERBELL_ADMIN_TOKEN_FILE", "auth.adminTokenFile", "a file that holds it"),

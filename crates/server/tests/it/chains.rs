@@ -85,7 +85,7 @@ fn a_chain_is_created_edited_and_refused_by_the_api() {
     let created = post(&load).expect(201);
     assert_eq!(created["after"], load["after"], "{created}");
     assert_eq!((&created["scheduleType"], &created["cronExpression"]), (&json!("after"), &Value::Null));
-    assert_eq!(created["scheduleText"], "After each run of extract, also one by hand");
+    assert_eq!(created["scheduleText"], "After each run of extract, including manual runs");
     assert_eq!(created["nextRunAt"], Value::Null);
 
     let with = |more: &Value| {
@@ -138,7 +138,7 @@ fn a_job_without_a_clock_is_explained_by_the_run_that_started_it() {
     let waiting = explain();
     assert_eq!((&waiting["outcome"], &waiting["run"]), (&json!("following"), &Value::Null), "{waiting}");
     let detail = waiting["detail"].as_str().unwrap();
-    assert!(detail.contains("it starts after each successful run of extract, also one by hand"), "{detail}");
+    assert!(detail.contains("it starts after each successful run of extract, including manual runs"), "{detail}");
     assert!(detail.contains("nothing had started it. extract had no run."), "{detail}");
 
     let started = server.post("/jobs/key:extract/run-now", &json!({})).expect(202);

@@ -245,7 +245,7 @@ impl Hosts {
     pub(super) fn note(&self, error: &sqlx::Error) {
         if code(error).as_deref() == Some("53300") && !self.is_crowded.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                "the database server has no free connections; everbell goes on with those that it has: raise \
+                "the database server has no free connections; everbell continues with those that it has: raise \
                  `max_connections` of the server, or lower `database.max_connections` of the instances"
             );
         }

@@ -221,8 +221,8 @@ async fn look(tx: Conn<'_, '_>, schema: &Schema) -> StoreResult<Look> {
 fn two_layouts(schema: &Schema, old: &OldLayout) -> StoreError {
     let (name, old) = (schema.name(), &old.schema);
     let reason = format!(
-        "both the schema `{name}` and the schema `{old}` hold tables of everbell, those of `{old}` from an old release; to go on \
-         with the old ones (a restored backup, for instance) drop the schema `{name}`, else drop the table \
+        "both the schema `{name}` and the schema `{old}` hold tables of everbell, those of `{old}` from an old release; to \
+         continue with the old ones (a restored backup, for instance) drop the schema `{name}`, else drop the table \
          `{old}.schema_migrations`"
     );
     Invalid::new("database", reason).into()

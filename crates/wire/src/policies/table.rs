@@ -164,7 +164,7 @@ pub const POLICIES: &[Policy] = &[
         note: "After 45 s by default. Its runs are retried if attempts are left. With SQLite nothing is stopped. A called service that ignores a closed connection, or a Rust handler that blocks its thread, cannot be stopped.",
         flag: Some(flag(
             "on-lease-loss",
-            "Stop a run whose instance cannot renew its lease, or let it continue beside the next one",
+            "Stop a run whose instance cannot renew its lease, or let it continue alongside the next one",
         )),
         summary: Summary::Changed("on lease loss {}"),
         rust: |policies, _| policies.on_lease_loss.map(|choice| format!(".on_lease_loss(OnLeaseLoss::{choice:?})")),
