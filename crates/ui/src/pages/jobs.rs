@@ -116,7 +116,7 @@ pub(crate) struct Row {
     /// The freeze that keeps it from firing then.
     pub(crate) frozen: Option<Frozen>,
     /// The next run of a paused job: hypothetical, or after the end of the pause.
-    pub(crate) would: Option<(&'static str, Markup)>,
+    pub(crate) would: Option<(&'static str, String, Markup)>,
     pub(crate) late: bool,
     /// The effect of the next daylight saving time change.
     pub(crate) dst: Option<String>,
@@ -180,7 +180,8 @@ impl Row {
             would: own.filter(|_| paused).and_then(|spec| {
                 let end = pause.and_then(|pause| pause.until).filter(|until| *until > clock.now);
                 let word = if end.is_some() { "will be" } else { "would be" };
-                spec.next_after(end.unwrap_or(clock.now)).map(|next| (word, at(next)))
+                spec.next_after(end.unwrap_or(clock.now))
+                    .map(|next| (word, clock.words(next, zone.as_ref()), clock.away(next)))
             }),
             late: next.is_some_and(|at| at < clock.now),
             dst: own.filter(|_| state.status != JobStatus::Retired).and_then(|spec| clock_change(spec, clock.now)),
