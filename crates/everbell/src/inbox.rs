@@ -205,6 +205,10 @@ async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(InboxAnswe
         let (job, audit) = jobs.prepare_new(&priority.into_iter().fold(schedule, Schedule::priority)).await?;
         return Ok((InboxAnswer::Create(Box::new(job)), audit));
     }
+    if request.timezone.is_some() {
+        // `everbell.schedule` with a null by mistake: without this it would enqueue a run.
+        return Err(Invalid::new("cronExpression", "is required beside a time zone").into());
+    }
     let mut enqueue = jobs.enqueue_text(&request.target, payload);
     if let Some(text) = &request.run_at {
         let at: Timestamp = text.parse().map_err(|_| {

@@ -137,7 +137,8 @@ async fn bad_ones_between_good_ones(url: &str, batch: &'static str, refusals: us
     assert!(told[0].contains("stored data cannot be read"), "{told:?}");
     assert!(told[1].contains("cronExpression"), "{told:?}");
     assert!(told[2].contains("target") && !told[2].contains("unknown"), "{told:?}");
-    assert!(told.iter().skip(3).all(|told| told.contains("payload")), "{told:?}");
+    assert!(told[3].contains("cronExpression: is required beside a time zone"), "{told:?}");
+    assert!(told.iter().skip(4).all(|told| told.contains("payload")), "{told:?}");
     // No instance serves it, and none may ever have: an instance that does may come.
     let later = bell.jobs().get("fax-1").await.unwrap();
     assert_eq!((later.status(), later.job.definition.target.as_str()), (JobStatus::Active, "fax"));
@@ -151,12 +152,13 @@ select everbell.schedule('broken', '61 8 * * *', 'remind', 'Europe/Paris', '{"us
 select everbell.enqueue('remind', '{"user": 202}');
 select everbell.enqueue('fax', '{"user": 7}', null, 'fax-1');
 select everbell.enqueue('', '{"user": 9}');
+select everbell.schedule('no-cron', null, 'remind', payload => '{"user": 667}');
 select everbell.enqueue('remind', '{"user": 203}')"#;
 
 #[tokio::test]
 async fn bad_requests_between_good_ones_on_postgres() {
     let database = TestDatabase::create().await;
-    Box::pin(bad_ones_between_good_ones(database.url(), BETWEEN, 3)).await;
+    Box::pin(bad_ones_between_good_ones(database.url(), BETWEEN, 4)).await;
 }
 
 #[tokio::test]
@@ -164,7 +166,7 @@ async fn bad_requests_between_good_ones_on_sqlite() {
     let folder = std::env::temp_dir().join(format!("everbell-bad-inbox-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let url = format!("sqlite:{}", folder.join("everbell.db").display());
-    Box::pin(bad_ones_between_good_ones(&url, SQLITE_BETWEEN, 4)).await;
+    Box::pin(bad_ones_between_good_ones(&url, SQLITE_BETWEEN, 5)).await;
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -234,6 +236,7 @@ insert into everbell_inbox (target, payload, key, cron, timezone) values
   ('remind', '{"user":202}', null, null, null),
   ('fax', '{"user":7}', 'fax-1', null, null),
   ('', '{"user":9}', null, null, null),
+  ('remind', '{"user":667}', 'no-cron', null, 'UTC'),
   ('remind', cast(x'7b2275736572223aff7d' as text), null, null, null),
   ('remind', '{"user":203}', null, null, null)"#;
 
