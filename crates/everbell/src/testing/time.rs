@@ -193,7 +193,8 @@ impl TestBell {
         for _ in 0..100 {
             tokio::task::yield_now().await;
         }
-        let (host, mut waited, mut wait) = (Host::default(), Duration::ZERO, FIRST_WAIT);
+        let first_wait = self.handler_timeout.map_or(FIRST_WAIT, |timeout| timeout.min(FIRST_WAIT));
+        let (host, mut waited, mut wait) = (Host::default(), Duration::ZERO, first_wait);
         let begun = host.monotonic();
         loop {
             let busy = self.busy();

@@ -208,6 +208,42 @@ async fn a_handler_of_the_test_clock_is_not_waited_for_longer_than_asked() {
 }
 
 #[tokio::test]
+async fn a_short_wait_for_a_handler_is_as_short_as_asked() {
+    async fn slow() {
+        tokio::time::sleep(Duration::from_millis(900)).await;
+    }
+    let job = Schedule::cron("slow", "0 * * * *").target("slow");
+    let mut test =
+        TestBell::start(Everbell::builder().target("slow", slow).schedule(job), "2027-01-01T00:30:00Z").await;
+    test.handler_timeout(Duration::from_millis(20));
+    test.advance_to("2027-01-01T01:00:00Z").await;
+    test.assert_ran("slow").await.times(1).with_status(RunStatus::Running);
+}
+
+#[tokio::test]
+async fn only_a_time_without_an_instance_is_an_outage() {
+    let mut test = start(hourly("job")).await;
+    let outages = async |test: &TestBell| {
+        let outages = test.bell().reports().outages(None, None).await.unwrap();
+        let absences = outages.into_iter().map(|outage| outage.absence);
+        absences.map(|absence| (absence.from.to_string(), absence.until.to_string())).collect::<Vec<_>>()
+    };
+    test.advance_by(Duration::from_hours(5)).await;
+    test.restart().await;
+    test.advance_by(Duration::from_hours(5)).await;
+    assert_eq!(outages(&test).await, []);
+    test.down_for(Duration::from_hours(2)).await;
+    let down = ("2027-01-01T10:30:00Z".to_owned(), "2027-01-01T12:30:00Z".to_owned());
+    assert_eq!(outages(&test).await, std::slice::from_ref(&down));
+    test.advance_by(Duration::from_hours(3)).await;
+    test.crash();
+    test.down_for(Duration::from_hours(1)).await;
+    test.advance_by(Duration::from_hours(1)).await;
+    let crashed = ("2027-01-01T15:30:00Z".to_owned(), "2027-01-01T16:30:00Z".to_owned());
+    assert_eq!(outages(&test).await, [crashed, down]);
+}
+
+#[tokio::test]
 #[should_panic(
     expected = "job `job` was skipped 1 time(s), not 2:\n  2027-01-01T01:00:00Z skipped operator: skipped by ana"
 )]
