@@ -4,6 +4,16 @@ use async_trait::async_trait;
 use everbell_core::OrgId;
 use everbell_core::change::NewJob;
 use everbell_core::store::{AuditEntry, Changed, DecideFn, Instance, JobFilter, JobRef, JobRow, StoreResult};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use everbell_core::{Invalid, store::StoreError};
+
+/// Refuses a caller's connection on which none of our tables are found: most often it is one to another database.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) fn lacks_our_tables(said: &str, own: &str) -> StoreError {
+    let reason =
+        format!("lacks the tables of everbell: {said}; is the connection to the database of this store, {own}?");
+    Invalid::new("connection", reason).into()
+}
 
 /// The verbs of a store within a part of the application's transaction. They see what that transaction has written. What
 /// is dropped before [`InTransaction::finish`] is undone, and the transaction stays usable.

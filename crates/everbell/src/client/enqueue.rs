@@ -325,7 +325,7 @@ impl Enqueue {
         reader: &mut Reader<'_>,
     ) -> StoreResult<Definition> {
         let schedule = self.settings.clone().with_key(key.to_string()).with_time(enqueue::slot(self.at, now));
-        self.context.new_definition(&schedule, now, reader).await
+        self.context.new_definition(&schedule, self.key.as_ref().map(|_| key), now, reader).await
     }
 }
 
@@ -359,10 +359,12 @@ impl IntoFuture for Enqueue {
 }
 
 impl Context {
-    /// Returns the definition of a new job, with every check that needs the database.
+    /// Returns the definition of a new job, with every check that needs the database. `named` is its key, if the caller chose
+    /// that.
     pub(super) async fn new_definition(
         &self,
         schedule: &Schedule,
+        named: Option<&JobKey>,
         now: Timestamp,
         reader: &mut Reader<'_>,
     ) -> StoreResult<Definition> {
@@ -372,7 +374,7 @@ impl Context {
         if self.expect_known(target_label, reader).await? == TargetStatus::Unserved {
             warn!(%job, %target_label, "no live instance serves the target of this job; it does not start until one does");
         }
-        self.parts.targets.now().check_payload(target_label, &definition.payload, Some(job.as_str()))?;
+        self.parts.targets.now().check_payload(target_label, &definition.payload, named.map(JobKey::as_str))?;
         Ok(definition)
     }
 }

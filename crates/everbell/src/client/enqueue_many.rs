@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use everbell_core::change::NewJob;
 use everbell_core::enqueue;
-use everbell_core::store::{AuditEntry, JobRef, StoreResult};
+use everbell_core::store::{AuditEntry, JobRef, StoreError, StoreResult};
 use everbell_core::{Backoff, Invalid, JobId, JobKey, Made, OnLost, Source, Target, TraceContext};
 use everbell_store::AppConnection;
 use jiff::Timestamp;
@@ -111,15 +111,18 @@ impl EnqueueMany {
         let key = |n: usize| enqueue::generated_key(&target, now, first.wrapping_add(n as u64));
         // The first one is checked in full; the others differ from it in key and payload only.
         if let Some(some) = payloads.first().cloned() {
-            context.new_definition(&settings.clone().with_key(key(0)).with_payload_text(some), now, reader).await?;
+            let first = settings.clone().with_key(key(0)).with_payload_text(some);
+            context.new_definition(&first, None, now, reader).await.map_err(|error| match error {
+                StoreError::Invalid(problem) if problem.field == "payload" => numbered(problem, 0).into(),
+                other => other,
+            })?;
         }
         let trace_context = context.trace_context();
         let mut jobs: Vec<NewJob> = Vec::with_capacity(payloads.len());
         for (n, payload) in payloads.into_iter().enumerate() {
             let schedule = settings.clone().with_key(key(n)).with_payload_text(payload);
             let made = Made { id: JobId::new(now, random()), source: Source::Api, by: &context.actor, at: now };
-            let numbered =
-                |problem: Invalid| Invalid { reason: format!("{} (payload {})", problem.reason, n + 1), ..problem };
+            let numbered = |problem| numbered(problem, n);
             let definition =
                 schedule.definition(&made).map_err(|problems| refusal(problems.into_iter().map(numbered).collect()))?;
             context.parts.targets.now().check_payload(&target, &definition.payload, None).map_err(numbered)?;
@@ -128,6 +131,11 @@ impl EnqueueMany {
         let audit = context.many_entry(&target, &jobs, now);
         Ok((jobs, audit))
     }
+}
+
+/// Names the payload that a problem is about.
+fn numbered(problem: Invalid, n: usize) -> Invalid {
+    Invalid { reason: format!("{} (payload {})", problem.reason, n + 1), ..problem }
 }
 
 fn keys(jobs: &[NewJob]) -> Vec<JobKey> {

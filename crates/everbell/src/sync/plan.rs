@@ -212,9 +212,12 @@ impl fmt::Display for SyncStep {
             }
             SyncAction::NewVersion { from, changed, old_next_run_at, next_run_at, paused, replaces_edit_by } => {
                 let what = changed.join(", ");
-                let to = if *paused { "paused".to_owned() } else { next(next_run_at) };
-                let old = next(old_next_run_at);
-                write!(f, "~ new version  {key} v{from} -> v{} ({what}), next {old} -> {to}", from + 1)?;
+                write!(f, "~ new version  {key} v{from} -> v{} ({what}), ", from + 1)?;
+                if *paused {
+                    f.write_str("paused")?;
+                } else {
+                    write!(f, "next {} -> {}", next(old_next_run_at), next(next_run_at))?;
+                }
                 replaces_edit_by.iter().try_for_each(|by| write!(f, ", replaces the edit by {by}"))
             }
             SyncAction::Edited { version, by, changed, next_run_at, paused_by } => {

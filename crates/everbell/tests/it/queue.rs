@@ -96,7 +96,11 @@ async fn many_are_enqueued_together(stored: Stored) {
     let error = bell.jobs().enqueue_many("nothing", 0..10_001).await.unwrap_err().to_string();
     assert!(error.contains("payloads: must be at most 10000 at a time, not 10001"), "{error}");
     let error = bell.jobs().enqueue_many("remind", [r#"{"user":"ana"}"#]).await.unwrap_err().to_string();
-    assert!(error.contains("target `remind` cannot read the payload"), "{error}");
+    assert!(error.contains("target `remind` cannot read the payload: ") && error.ends_with("(payload 1)"), "{error}");
+    let two =
+        [r#"{"user":7}"#, r#"{"user":"ana"}"#].map(|text| serde_json::from_str::<serde_json::Value>(text).unwrap());
+    let error = bell.jobs().enqueue_many("remind", two).await.unwrap_err().to_string();
+    assert!(error.ends_with("(payload 2)"), "{error}");
     let error = bell.jobs().enqueue_many("nowhere", [1]).await.unwrap_err().to_string();
     assert!(error.contains("nowhere"), "{error}");
     assert_eq!(bell.jobs().count(&JobFilter::default(), 10_000).await.unwrap(), 1_234, "nothing of those");
@@ -150,7 +154,9 @@ async fn payloads_and_settings_are_checked() {
     let jobs = bell.jobs();
     let problem = |error: everbell::StoreError| error.to_string();
     let error = problem(jobs.enqueue("remind", &"text").await.unwrap_err());
-    assert!(error.contains("payload: target `remind` cannot read the payload"), "{error}");
+    assert!(error.contains("payload: target `remind` cannot read the payload: it is no"), "{error}");
+    let error = problem(jobs.enqueue("remind", &"text").key("a").await.unwrap_err());
+    assert!(error.contains("cannot read the payload of job `a`: it is no"), "{error}");
     let error = problem(jobs.enqueue("", &()).await.unwrap_err());
     assert!(error.contains("target: must be 1 to 200 bytes"), "{error}");
     let error = problem(jobs.enqueue("nothing", &()).key("a@1").await.unwrap_err());

@@ -99,7 +99,7 @@ async fn a_change_is_a_new_version_and_a_pause_survives(stored: Stored) {
     let bell = build(&stored, &clock, changed).await;
     let wanted = "\
 ~ new version  a v1 -> v2 (schedule, payload), next 2026-11-16T09:00:00Z -> 2026-11-16T09:00:00Z
-~ new version  b v1 -> v2 (policies, description, labels), next never -> paused
+~ new version  b v1 -> v2 (policies, description, labels), paused
 2 of 2 jobs change";
     assert_eq!(bell.synced().to_string(), wanted);
     let a = bell.jobs().get("a").await.unwrap().job;
@@ -184,7 +184,7 @@ async fn a_job_of_somebody_else_is_a_conflict_unless_it_may_be_adopted() {
     assert!(matches!(bell.jobs().get("b").await, Err(StoreError::NotFound { .. })), "all or nothing");
 
     let bell = program(&stored, &clock, [daily("a")]).adopt(true).build().await.unwrap();
-    let wanted = "~ new version  a v1 -> v2 (source), next never -> paused\n1 of 1 jobs change";
+    let wanted = "~ new version  a v1 -> v2 (source), paused\n1 of 1 jobs change";
     assert_eq!(bell.synced().to_string(), wanted);
     let job = bell.jobs().get("a").await.unwrap().job;
     assert_eq!((job.definition.source, job.state.status), (Source::Code, JobStatus::Paused));

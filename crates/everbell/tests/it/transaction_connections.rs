@@ -40,7 +40,7 @@ async fn the_connection_is_checked(app: App) {
             let own: String = sqlx::query_scalar("select current_database()").fetch_one(pool).await.unwrap();
             for (error, said) in [
                 (&in_sqlite, "connection: is to SQLite, but this everbell uses the PostgreSQL database postgres://"),
-                (&in_postgres, "the schema of the database does not match this release: "),
+                (&in_postgres, "connection: lacks the tables of everbell: "),
             ] {
                 assert!(error.starts_with(said) && error.contains(&format!("/{own} with the schema")), "{error}");
             }
@@ -54,6 +54,7 @@ async fn the_connection_is_checked(app: App) {
         Pool::Sqlite(pool) => {
             let said = "connection: is to PostgreSQL, but this everbell uses SQLite: ";
             assert!(in_postgres.starts_with(said) && in_postgres.ends_with("app.db"), "{in_postgres}");
+            assert!(in_sqlite.starts_with("connection: lacks the tables of everbell: "), "{in_sqlite}");
             assert!(in_sqlite.contains("is the connection to the database of this store, "), "{in_sqlite}");
             let mut connection = pool.acquire().await.unwrap();
             assert!(refused(bell, &mut *connection).await.starts_with(no_transaction));

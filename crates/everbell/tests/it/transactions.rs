@@ -299,7 +299,7 @@ async fn a_refusal_leaves_the_transaction_usable(app: App) {
     tx.order().await;
     tx.create(bell, &once("twice", later)).await.unwrap();
     for (schedule, said) in [
-        (once("twice", later), "conflict: creating job `twice`: a job of this key is living already"),
+        (once("twice", later), "conflict: creating job `twice`: a current job has this key"),
         (once("a", later).target("dubble"), "target: unknown target `dubble`; known: `double`"),
         (once("a", later).payload("four"), "payload: target `double` cannot read the payload of job `a`"),
         (once("a", bell.now() - Duration::from_secs(1)), "runAt: must be in the future"),

@@ -56,7 +56,7 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
 }
 
 /// Advice about a missing table or column: another release has migrated the database, or none has.
-const OTHER_SCHEMA: &str = "; the database belongs to another release, or its tables were moved or removed: stop all \
+pub(super) const OTHER_SCHEMA: &str = "; the database belongs to another release, or its tables were moved or removed: stop all \
                             instances, start the newest release, or restore a backup";
 
 /// The code of a write into a database whose rows were copied to another one.
@@ -137,7 +137,7 @@ pub(super) fn commit(what: &str, error: sqlx::Error) -> StoreError {
 
 fn conflict(what: &str, constraint: Option<&str>) -> String {
     match constraint {
-        Some("jobs_living") => format!("{what}: a job of this key is living already"),
+        Some("jobs_living") => format!("{what}: a current job has this key"),
         Some("jobs_job_key_version_key") => format!("{what}: this version of the job already exists"),
         Some("tokens_pkey" | "tokens_hash_key") => format!("{what}: a token of this name already exists"),
         Some(constraint) => format!("{what}: it already exists ({constraint})"),

@@ -11,11 +11,13 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::connect::on;
+use super::errors::OTHER_SCHEMA;
 use super::job_changes::Wanted;
 use super::pooler::{News, Session};
 use super::statement::Statement;
 use super::{PostgresStore, audit, create_jobs, jobs};
 use crate::InTransaction;
+use crate::in_transaction::lacks_our_tables;
 use crate::rows::placeholders::filled_sql;
 use crate::rows::{InstanceColumns, JobListColumns, RunColumns, readable};
 
@@ -70,10 +72,8 @@ impl PostgresStore {
     /// A caller's connection without our tables is most often one to another database.
     fn name_the_database(&self, error: StoreError) -> StoreError {
         match error {
-            StoreError::Unavailable { what, reason: reason @ UnavailableReason::Schema, maybe_done, source } => {
-                let own = self.database();
-                let what = format!("{what}; is the connection to the database of this store, {own}?");
-                StoreError::Unavailable { what, reason, maybe_done, source }
+            StoreError::Unavailable { what, reason: UnavailableReason::Schema, .. } => {
+                lacks_our_tables(what.trim_end_matches(OTHER_SCHEMA), &self.database())
             }
             other => other,
         }

@@ -43,6 +43,10 @@ pub(super) fn from_sqlx(what: &str, error: sqlx::Error) -> StoreError {
     }
 }
 
+/// Advice about tables that are not those of this release.
+pub(super) const OTHER_SCHEMA: &str = "; the database belongs to another release, or its tables were changed: stop all \
+                                       instances, start the newest release, or restore a backup";
+
 /// The database cannot do it now.
 pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
     let hint = match primary(&error) {
@@ -50,10 +54,7 @@ pub(super) fn unavailable(what: &str, error: sqlx::Error) -> StoreError {
         Some(code::READONLY) => "; the file or its folder cannot be written: check their owner and rights",
         Some(code::PERM | code::CANTOPEN) => "; check that the folder exists and who may use it",
         Some(code::FULL) => "; make room on the disk",
-        _ if is_schema(&error) => {
-            "; the database belongs to another release, or its tables were changed: stop all instances, start the newest \
-             release, or restore a backup"
-        }
+        _ if is_schema(&error) => OTHER_SCHEMA,
         Some(code::IOERR) => {
             "; check the disk and the file system (SQLite does not work reliably on network file systems)"
         }
@@ -135,7 +136,7 @@ fn primary(error: &sqlx::Error) -> Option<u32> {
 /// SQLite names the columns: `UNIQUE constraint failed: everbell_jobs.job_key`.
 fn conflict(what: &str, said: &str) -> String {
     match said.rsplit(": ").next().unwrap_or(said) {
-        "everbell_jobs.job_key" => format!("{what}: a job of this key is living already"),
+        "everbell_jobs.job_key" => format!("{what}: a current job has this key"),
         "everbell_jobs.job_key, everbell_jobs.version" => format!("{what}: this version of the job already exists"),
         "everbell_tokens.name" | "everbell_tokens.hash" => format!("{what}: a token of this name already exists"),
         columns => format!("{what}: it already exists ({columns})"),
@@ -185,7 +186,7 @@ mod tests {
         let setup = "create table everbell_jobs (job_key text unique check (job_key <> 'x')); insert into everbell_jobs values ('a')";
         let (error, committed) = errors_of(setup, "insert into everbell_jobs values ('a')").await;
         for error in [error, committed] {
-            assert_eq!(error.to_string(), "conflict: ringing: a job of this key is living already");
+            assert_eq!(error.to_string(), "conflict: ringing: a current job has this key");
         }
         let (error, _) = errors_of(setup, "insert into everbell_jobs values ('x')").await;
         assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");

@@ -12,10 +12,12 @@ use everbell_core::{OrgId, RunId};
 use sqlx::SqliteConnection;
 use uuid::Uuid;
 
+use super::errors::OTHER_SCHEMA;
 use super::job_changes::Deciding;
 use super::transaction::Tx;
 use super::{SqliteStore, audit, create_jobs, jobs};
 use crate::InTransaction;
+use crate::in_transaction::lacks_our_tables;
 use crate::rows::{InstanceColumns, readable};
 
 /// Whether a connection of the application is broken is for the application to notice, so this is never read.
@@ -81,7 +83,7 @@ impl SqliteStore {
         let StoreError::Unavailable { what, reason, maybe_done, source } = error else { return error };
         let what = match reason {
             UnavailableReason::Schema => {
-                format!("{what}; is the connection to the database of this store, {}?", self.display_name())
+                return lacks_our_tables(what.trim_end_matches(OTHER_SCHEMA), &self.display_name());
             }
             UnavailableReason::Locked => format!("{what}; begin the transaction with `begin immediate`"),
             _ => what,
