@@ -217,7 +217,7 @@ mod tests {
         fn every_share_is_between_nothing_and_all(good: u32, bad: u32) {
             prop_assume!(good > 0 && bad > 0);
             let share = percent(u64::from(good), u64::from(bad)).unwrap();
-            let number: f64 = share.trim_end_matches("%").parse().unwrap();
+            let number: f64 = share.trim_end_matches('%').parse().unwrap();
             prop_assert!((0.1..=99.9).contains(&number), "{share}");
         }
     }
