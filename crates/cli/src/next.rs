@@ -66,7 +66,6 @@ struct Fire {
     target: String,
     zone: Zone,
     note: String,
-    per_org: bool,
 }
 
 /// Fires to come, and whether there are more.
@@ -112,24 +111,17 @@ pub(crate) fn run(args: &NextArgs, now: Timestamp, output: &mut Output) -> Resul
         let within = wait(within.as_secs() as i64);
         note(format!("{} shown; raise --limit to see more within {within}", list.fires.len()));
     }
-    note_orgs(&mut session, args, &list)?;
+    note_orgs(&mut session, &list)?;
     Ok(Exit::Success)
 }
 
-/// Notes that only the next run for each org is listed.
-fn note_orgs(session: &mut Session<'_>, args: &NextArgs, list: &NextList) -> Result<(), CliError> {
-    const WHERE: &str = "everbell orgs show ORG";
-    if !args.jobs.is_empty() {
-        // A job that was named but has few runs here needs an explanation, in a pipe too.
-        for key in list.per_org.iter().filter(|_| !session.quiet) {
-            session.out.flush()?;
-            note(format!("job {} fires for each org at its own local time; see when: {WHERE}", printable(key)));
-        }
-        return Ok(());
-    }
-    if list.fires.iter().any(|fire| fire.per_org) {
-        session
-            .advise(&format!("of jobs that fire per org, only the next run for each org is shown; see all: {WHERE}"))?;
+/// Notes where the times of one org are.
+fn note_orgs(session: &mut Session<'_>, list: &NextList) -> Result<(), CliError> {
+    // A job that was named but has few runs here needs an explanation, in a pipe too.
+    for key in list.per_org.iter().filter(|_| !session.quiet) {
+        session.out.flush()?;
+        let key = printable(key);
+        note(format!("job {key} fires for each org at its own local time; see when: everbell orgs show ORG"));
     }
     Ok(())
 }
@@ -156,34 +148,36 @@ fn of_all(client: &Connection, args: &NextArgs, range: &Range, shown: &DisplayZo
         serde_json::from_str(&answer.text).map_err(|error| CliError::invalid(format!("the answer: {error}")))?;
     let wire::NextFires { items, more, complete } = answer.document;
     if !complete {
-        warn("only 10,000 jobs are checked; choose some with --label");
+        warn("only 10,000 jobs and 10,000 groups of orgs are checked; choose some jobs with --label");
     }
     let fires = items.into_iter().zip(documents.items).map(|(fire, document)| {
         let zone = shown.zone(&fire);
-        Fire {
-            at: fire.at,
-            document,
-            note: words(&fire, &zone),
-            per_org: fire.org_id.is_some(),
-            job_key: fire.job_key,
-            target: fire.target,
-            zone,
-        }
+        Fire { at: fire.at, document, note: words(&fire, &zone), job_key: fire.job_key, target: fire.target, zone }
     });
     Ok(NextList { fires: fires.collect(), more, per_org: Vec::new() })
 }
 
 /// The note of a fire: its freeze, its orgs, its move and daylight saving.
 fn words(fire: &wire::NextFire, zone: &Zone) -> String {
-    let orgs = match (filled(fire.org_id.as_ref()), fire.orgs) {
-        (Some(org), Some(2..)) => Some(format!("for {} orgs, the first is {org}", fire.orgs.unwrap_or_default())),
-        (Some(org), _) => Some(format!("for org {org}")),
-        (None, _) => None,
-    };
+    let orgs = orgs(filled(fire.org_id.as_ref()), fire.orgs, fire.zones, fire.spread_ms);
     let frozen = frozen(fire.frozen.as_deref(), fire.frozen_until, zone);
     let moved = fire.moved_from.map(|from| format!("moved from {}", spoken(from, zone)));
     let note = fire.note.clone().filter(|note| !note.is_empty());
     [frozen, orgs, moved, note].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// `for 312 orgs in 5 zones, within 10m`. A server of an earlier release says only which org is the first.
+fn orgs(first: Option<&str>, orgs: Option<u64>, zones: Option<u64>, spread_ms: Option<u64>) -> Option<String> {
+    let many = match (orgs, first) {
+        (Some(1) | None, Some(org)) => format!("for org {org}"),
+        (Some(1), None) => "for 1 org".to_owned(),
+        (Some(orgs), _) => format!("for {orgs} orgs"),
+        (None, None) => return None,
+    };
+    let zones = zones.filter(|zones| *zones > 1).map(|zones| format!(" in {zones} zones"));
+    let spread =
+        spread_ms.map(|millis| format!(", within {}", wait(i64::try_from(millis / 1_000).unwrap_or(i64::MAX))));
+    Some([Some(many), zones, spread].into_iter().flatten().collect())
 }
 
 /// `frozen until Mon 2026-11-23 08:00 CET: release weekend`. A server of an earlier release may not say until when.
@@ -218,27 +212,32 @@ fn fires_of(client: &Connection, job: &wire::Job, range: &Range, shown: &Display
         document["jobKey"] = json!(job.job_key);
         document["target"] = json!(job.target);
         let (job_key, target, zone) = (job.job_key.clone(), job.target.clone(), zone.clone());
-        Fire { at, document, job_key, target, zone, note, per_org: job.scope == Scope::PerOrg }
+        Fire { at, document, job_key, target, zone, note }
     };
     let Some(first) = job.next_run_at else { return Ok(Vec::new()) };
-    if let Some(org) = filled(job.next_org_id.as_ref()) {
-        let document = json!({ "at": first.to_string(), "orgId": org });
-        let only = fire(first, document, format!("first for org {org}"));
-        return Ok(if range.from.is_some_and(|from| first < from) { Vec::new() } else { vec![only] });
-    }
     let call = match range.from {
         Some(from) => client.jobs().next_from(&job.id, from, range.limit + 1),
         None => client.jobs().next(&job.id, range.limit + 1),
     };
     let answer = client.send(call.read_as::<wire::Items<WithJson<wire::Fire>>>())?;
-    let of_item = |WithJson { document: wire::Fire { at, note, frozen: reason, frozen_until, .. }, json }| {
+    let of_item = |WithJson { document, json }: WithJson<wire::Fire>| {
+        let wire::Fire { at, note, frozen: reason, frozen_until, orgs: count, zones, org_id, spread_ms, .. } = document;
         let moved = job.rescheduled_from.filter(|_| at == first);
         let moved = moved.map(|from| format!("moved from {}", spoken(from, &zone)));
         let frozen = frozen(reason.as_deref(), frozen_until, &zone);
         let note = note.filter(|note| !note.is_empty()).or(moved);
-        fire(at, json, [frozen, note].into_iter().flatten().collect::<Vec<_>>().join("; "))
+        let orgs = orgs(filled(org_id.as_ref()), count, zones, spread_ms);
+        fire(at, json, [frozen, orgs, note].into_iter().flatten().collect::<Vec<_>>().join("; "))
     };
-    Ok(answer.document.items.into_iter().map(of_item).collect())
+    let fires: Vec<Fire> = answer.document.items.into_iter().map(of_item).collect();
+    // A server of an earlier release knows only the first org.
+    let only =
+        filled(job.next_org_id.as_ref()).filter(|_| fires.is_empty() && range.from.is_none_or(|from| first >= from));
+    let only = only.map(|org| {
+        let document = json!({ "at": first.to_string(), "orgId": org });
+        fire(first, document, format!("first for org {org}"))
+    });
+    Ok(fires.into_iter().chain(only).collect())
 }
 
 fn table(session: &mut Session<'_>, list: &NextList) -> Result<(), CliError> {

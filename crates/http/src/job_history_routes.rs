@@ -15,6 +15,7 @@ pub(super) fn job_history_routes() -> Vec<Route> {
     let get = Method::GET;
     vec![
         route(get.clone(), "/jobs/{jobId}/next", Role(Viewer), job_history::next).does("listNextFires", "List the next times at which a job fires").query(job_history::NEXT)
+            .details("A job with scope `per_org` is listed for all its orgs, those that fire at the same time as one item with their number; with `orgId` for this org alone.")
             .returns::<wire::Fires>(200, "The next times").problems(&[NotFound]),
         route(get.clone(), "/jobs/{jobId}/explain", RunHistory, job_history::explain).does("explainJob", "Explain what happened at a given time").query(job_history::EXPLAIN)
             .returns::<wire::Explanation>(200, "The run, the gap, or the reason for neither").problems(&[NotFound]),

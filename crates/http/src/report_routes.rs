@@ -23,10 +23,10 @@ pub(super) fn report_routes() -> Vec<Route> {
             .details("The latest first, at most 100, with the jobs whose slots passed and what catch-up did. An outage begins with the last heartbeat of the last instance and ends with the first heartbeat of the next one. It lasts at least 20 seconds.")
             .returns_items::<wire::Outage>("The outages"),
         route(get.clone(), "/next", Role(Viewer), reports::next).does("listNextFiresOfAll", "List the next times at which jobs fire").query(reports::NEXT)
-            .details("Times on days that a calendar excludes are left out, and times in a freeze are marked. A job with scope `per_org` is listed with the next time for each org, and orgs with the same time are one item.")
+            .details("Times on days that a calendar excludes are left out, and times in a freeze are marked. A job with scope `per_org` is listed for all its orgs: those with the same time are one item, with their number, and `spreadMs` is how long jitter spreads their runs.")
             .returns::<wire::NextFires>(200, "The next times"),
         route(get.clone(), "/next/calendar.ics", Feed(Viewer), feed::next).does("getCalendarFeed", "Subscribe to the next runs in a calendar").query(feed::NEXT_ICS)
-            .details("For calendar programs that subscribe to a URL. Programs that support only a user name and a password send any user name, and a token as the password. Runs during a freeze are shown as canceled events.")
+            .details("For calendar programs that subscribe to a URL. Programs that support only a user name and a password send any user name, and a token as the password. Runs during a freeze are shown as canceled events. The orgs for which a job fires at the same time are one event, with their number.")
             .returns_text(200, "The next runs, at most 5,000", "text/calendar", FEED),
         route(get.clone(), "/backfills", RunHistory, reports::backfills).does("listAllBackfills", "List the backfills of all jobs, newest first").query(reports::BACKFILLS)
             .returns_page::<wire::BackfillReport>("A page of backfills and their progress"),

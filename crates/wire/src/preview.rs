@@ -2,6 +2,7 @@
 
 mod notes;
 
+use everbell_core::org::OrgSlot;
 use everbell_core::{Spec, cron};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,22 @@ pub struct Fire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub frozen_until: Option<Timestamp>,
+    /// How many orgs it fires for, for a job with scope `per_org` without `orgId`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub orgs: Option<u64>,
+    /// In how many time zones these orgs are, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub zones: Option<u64>,
+    /// The first of these orgs, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub org_id: Option<String>,
+    /// Jitter spreads the fires of these orgs over this many milliseconds from `at` on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub spread_ms: Option<u64>,
 }
 
 /// The next times at which a job fires.
@@ -103,13 +120,36 @@ impl Fire {
     /// The fire of a schedule at this instant.
     pub fn new(spec: &Spec, at: Timestamp) -> Fire {
         let local = at.to_zoned(spec.zone().as_jiff().clone()).to_string();
-        Fire { at, local, note: note(spec, at), frozen: None, frozen_until: None }
+        Fire { note: note(spec, at), ..Fire::at(at, local) }
+    }
+
+    /// A fire of which only the time is known.
+    pub fn at(at: Timestamp, local: String) -> Fire {
+        let (note, frozen, frozen_until) = (None, None, None);
+        Fire { at, local, note, frozen, frozen_until, orgs: None, zones: None, org_id: None, spread_ms: None }
+    }
+
+    /// The fire of a per-org job. `spec` is the schedule in the zone of the job.
+    pub fn of_orgs(spec: &Spec, slot: &OrgSlot) -> Fire {
+        Fire {
+            orgs: Some(slot.orgs),
+            zones: Some(slot.zones).filter(|zones| *zones > 0),
+            org_id: slot.first_org.as_ref().map(ToString::to_string),
+            spread_ms: spread_ms(slot),
+            note: None,
+            ..Fire::new(spec, slot.at)
+        }
     }
 
     /// The next fires, fewer if the schedule ends.
     pub fn after(spec: &Spec, from: Timestamp, count: u16) -> Vec<Fire> {
         spec.slots_after(from).take(usize::from(count)).map(|at| Fire::new(spec, at)).collect()
     }
+}
+
+/// How long jitter spreads the fires of a slot; `None` without jitter.
+pub fn spread_ms(slot: &OrgSlot) -> Option<u64> {
+    u64::try_from(slot.within.as_millis()).ok().filter(|millis| *millis > 0)
 }
 
 impl Preview {

@@ -119,10 +119,15 @@ pub struct NextFire {
     pub target: String,
     /// The slot that an operator moved to this time.
     pub moved_from: Option<Timestamp>,
-    /// The org, for a job with scope `per_org`: the first one if it fires for several at this time.
+    /// The org, for a job with scope `per_org`: the first one if it fires for several at this time. Absent if it is not
+    /// known, as for a later run of orgs of which some have another local time.
     pub org_id: Option<String>,
     /// How many orgs it fires for, for a job with scope `per_org`.
     pub orgs: Option<u64>,
+    /// In how many time zones these orgs are, if that is known.
+    pub zones: Option<u64>,
+    /// Jitter spreads the fires of these orgs over this many milliseconds from `at` on.
+    pub spread_ms: Option<u64>,
     /// The reason of the freeze that keeps the job from firing at this time.
     pub frozen: Option<String>,
     /// When the freeze ends. A one-time job waits until then.
@@ -138,7 +143,8 @@ pub struct NextFires {
     pub items: Vec<NextFire>,
     /// Whether there are more.
     pub more: bool,
-    /// Whether every job was checked. For a later `from`, only 10,000 jobs are.
+    /// Whether everything was checked. For a later `from`, only 10,000 jobs are; and only 10,000 groups of orgs with the same
+    /// time zone and the same override.
     pub complete: bool,
 }
 

@@ -97,7 +97,7 @@ fn answer(line: &[u8], zones: &mut Zones) -> Result<Items<wire::Fire>, String> {
     let start = start(&line.start)?;
     let spec = Spec::recurring(expression, zone, start).with_dst(dst);
     let local = |at: Timestamp| at.to_zoned(spec.zone().as_jiff().clone()).to_string();
-    let document = |at: Timestamp| wire::Fire { at, local: local(at), note: None, frozen: None, frozen_until: None };
+    let document = |at: Timestamp| wire::Fire::at(at, local(at));
     Ok(Items { items: spec.slots_after(start).take(line.count as usize).map(document).collect() })
 }
 

@@ -99,9 +99,14 @@ pub fn eligibility(job: &Definition, facts: &OrgFacts) -> Eligibility {
 
 /// The schedule of the job in the org's zone, at the local time that the org wants.
 pub fn spec_for(job: &Definition, facts: &OrgFacts) -> Result<Spec, String> {
+    spec_in(job, &facts.place.timezone, facts.override_.as_ref().and_then(|override_| override_.expression.as_deref()))
+}
+
+/// The schedule of the job in this zone, at its own local time or another one.
+pub(super) fn spec_in(job: &Definition, timezone: &str, expression: Option<&str>) -> Result<Spec, String> {
     let spec = job.spec.as_ref().map_err(|broken| broken.reason.clone())?;
-    let zone = Zone::get(&facts.place.timezone).map_err(|error| error.to_string())?;
-    match facts.override_.as_ref().and_then(|override_| override_.expression.as_deref()) {
+    let zone = Zone::get(timezone).map_err(|error| error.to_string())?;
+    match expression {
         None => Ok(spec.in_zone(zone)),
         Some(text) => {
             let expression: Expression = text.parse().map_err(|error| format!("override `{text}`: {error}"))?;

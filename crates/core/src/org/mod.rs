@@ -16,6 +16,7 @@
 mod eligibility;
 mod org_update;
 mod reconcile;
+mod schedule;
 mod what_if;
 mod write;
 
@@ -24,6 +25,7 @@ use jiff::Timestamp;
 pub use eligibility::{Eligibility, JobLifecycle, OffReason, OrgFacts, eligibility, plan, spec_for};
 pub use org_update::{OrgTask, OrgUpdate, OrgUpdateStep, backfill_size, take_step};
 pub use reconcile::{OrgTimer, OrgView, TimerChange, TimerChanges, reconcile};
+pub use schedule::{GroupOverride, OrgGroup, OrgGroups, OrgSchedule, OrgSlot, OrgSlots, past_slots};
 pub use what_if::{Day, Verdict, WhatIf, what_if};
 pub use write::{MAX_ORGS_AT_ONCE, OrgWrite, OverrideWrite, Written, deleted, override_of, written};
 

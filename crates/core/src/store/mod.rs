@@ -89,7 +89,7 @@ pub use orgs::{JobOrg, JobOrgFilter, OrgCounts, OrgFilter, OrgJob, OrgUpdateProg
 pub use page::Page;
 pub use recent_runs::{RecentRuns, RunSummary};
 pub use remote_store::{AddedOutput, RemoteStore, RemoteUpdate};
-pub use report_store::{MAX_ABSENCES, MAX_LATE_SLOTS, MAX_ORG_FIRES, ReportStore};
+pub use report_store::{MAX_ABSENCES, MAX_LATE_SLOTS, MAX_ORG_FIRES, MAX_ORG_GROUPS, ReportStore};
 pub use reports::{GapCount, OrgFires};
 pub use requests::{
     AuditEntry, Cursor, GapFilter, JobFilter, JobRef, JobSort, LastAdmin, NewToken, Origin, PageRequest, PruneBefore,

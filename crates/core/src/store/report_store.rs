@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
 use super::{AuditEntry, GapCount, OrgFires, Page, PageRequest, StoreResult};
 use crate::ids::{JobId, JobKey};
+use crate::org::OrgGroup;
 use crate::outage::{Absence, LateRange, LateSlots};
 
 /// The most absences that one list has.
@@ -16,6 +17,9 @@ pub const MAX_LATE_SLOTS: u32 = 10_000;
 
 /// The most timers of orgs that [`ReportStore::org_fires`] reads.
 pub const MAX_ORG_FIRES: u32 = 10_000;
+
+/// The most groups of orgs that [`ReportStore::org_groups`] returns.
+pub const MAX_ORG_GROUPS: u32 = 10_000;
 
 verbs! {
     /// Reports over all jobs, and absences of instances.
@@ -49,6 +53,11 @@ verbs! {
         /// The next fires of timers of orgs in `[from, to)`, by job and time: the first org of each, and how many there are.
         /// Ordered by time and job; reads the earliest `limit` timers, which is 1 to [`MAX_ORG_FIRES`].
         async fn org_fires(&self, from: Timestamp, to: Timestamp, limit: u32) -> StoreResult<Vec<OrgFires>>;
+
+        /// Enabled orgs by what decides their slots: by time zone, and those with overrides also by job, zone and override. The
+        /// zones come first, by name; then overrides by job key, zone, whether they are on, and expression; those without an
+        /// expression first. Returns the first `limit` groups, which is 1 to [`MAX_ORG_GROUPS`].
+        async fn org_groups(&self, limit: u32) -> StoreResult<Vec<OrgGroup>>;
 
         /// The keys of these jobs, by id, at most 1,000; a job that does not exist is left out.
         async fn job_keys(&self, jobs: &[JobId]) -> StoreResult<Vec<(JobId, JobKey)>>;

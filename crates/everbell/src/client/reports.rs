@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use everbell_core::freeze::Freeze;
+use everbell_core::org::OrgSlot;
 use everbell_core::outage::{Absence, AbsenceGroup, Outage, merge_absences};
 use everbell_core::store::{
-    Bucket, GapCount, JobFilter, JobRef, JobRow, JobSort, MAX_ABSENCES, MAX_ORG_FIRES, Page, PageRequest, RunHistogram,
-    StoreError, StoreResult,
+    Bucket, GapCount, JobFilter, JobRow, JobSort, MAX_ABSENCES, Page, PageRequest, RunHistogram, StoreResult,
 };
-use everbell_core::{Definition, JobId, JobKey, JobStatus, OrgId, Scope};
+use everbell_core::{Definition, JobId, JobKey, JobStatus, Scope};
 use jiff::{SignedDuration, Timestamp};
 
 use super::backfill_reports::BackfillReport;
 use super::fires::upcoming;
+use super::org_schedules::OrgSchedules;
 use super::{Context, Jobs};
 
 /// The most jobs that are looked at for fires from a later time on.
@@ -26,7 +27,7 @@ pub const MAX_NEXT_FIRES: usize = 5_000;
 /// Reports over all jobs: `bell.reports().outages(None, None).await?`.
 #[derive(Clone, Debug)]
 pub struct Reports {
-    context: Context,
+    pub(super) context: Context,
 }
 
 /// A request for the list of coming fires.
@@ -52,8 +53,8 @@ pub struct NextFire {
     pub at: Timestamp,
     /// The job.
     pub job: Arc<JobRow>,
-    /// The first of the orgs that it fires for, and how many there are, for a job with scope `per_org`.
-    pub orgs: Option<(OrgId, u64)>,
+    /// The orgs that it fires for, for a job with scope `per_org`.
+    pub orgs: Option<OrgSlot>,
     /// The freeze that keeps it from firing. A one-time job waits until its end.
     pub frozen: Option<Freeze>,
 }
@@ -66,7 +67,7 @@ pub struct NextFires {
     pub fires: Vec<NextFire>,
     /// Whether there are more.
     pub more: bool,
-    /// Whether every job was looked at.
+    /// Whether every job was looked at, and every group of orgs.
     pub complete: bool,
     /// How many jobs were left out because they fire too often a day.
     pub frequent: usize,
@@ -157,8 +158,8 @@ impl Reports {
         Ok(Page::new(items, entries.next, entries.unreadable))
     }
 
-    /// Lists the next fires of all active jobs, the earliest first, if nothing changes. A job with scope `per_org` is listed
-    /// with the next fire of each org, and not with later ones.
+    /// Lists the next fires of all active jobs, the earliest first, if nothing changes. The orgs for which a per-org job
+    /// fires at the same time are one fire.
     pub async fn next(&self, request: &NextRequest) -> StoreResult<NextFires> {
         let now = self.context.now();
         let from = request.from.map_or(now, |from| from.max(now));
@@ -166,16 +167,15 @@ impl Reports {
         let limit = request.limit.clamp(1, MAX_NEXT_FIRES);
         let freezes = self.context.parts.store.freezes(now).await?;
         let (jobs, complete) = self.candidates(request, from > now, limit).await?;
+        let schedules = self.org_schedules(jobs.iter().map(Arc::as_ref), until).await?;
         let (mut fires, mut frequent) = (Vec::new(), 0);
         for job in jobs {
-            if request.most_a_day.is_some_and(|most| fires_more(&job, (now, from), most)) {
+            if request.most_a_day.is_some_and(|most| fires_more(&job, &schedules, (now, from), most)) {
                 frequent += 1;
                 continue;
             }
-            own_fires(&job, (now, from, until), limit, &mut fires);
+            add_fires(&job, &schedules, (now, from, until), limit, &mut fires);
         }
-        let is_due_too = if from > now { from } else { everbell_core::EARLIEST };
-        fires.extend(self.fires_of_orgs(request, (is_due_too, until)).await?);
         fires.sort_by(|a, b| (a.at, a.job.key()).cmp(&(b.at, b.job.key())));
         let more = fires.len() > limit;
         fires.truncate(limit);
@@ -183,7 +183,7 @@ impl Reports {
             fire.at = fire.at.max(now);
             fire.frozen = freeze_at(&freezes, &fire.job.job.definition, fire.at).cloned();
         }
-        Ok(NextFires { fires, more, complete, frequent })
+        Ok(NextFires { fires, more, complete: complete && !schedules.is_cut(), frequent })
     }
 
     /// The jobs that may have a fire among the first ones: those that fire first or, from a later time on, all of them.
@@ -213,72 +213,48 @@ impl Reports {
         // Jobs that were not read fire later than those that were.
         Ok((rows, !later || after.is_none()))
     }
-
-    async fn fires_of_orgs(
-        &self,
-        request: &NextRequest,
-        (from, until): (Timestamp, Timestamp),
-    ) -> StoreResult<Vec<NextFire>> {
-        let store = &self.context.parts.store;
-        let mut jobs: BTreeMap<JobId, Option<Arc<JobRow>>> = BTreeMap::new();
-        let mut fires = Vec::new();
-        for group in store.org_fires(from, until, MAX_ORG_FIRES).await? {
-            let job = if let Some(known) = jobs.get(&group.job) {
-                known.clone()
-            } else {
-                let row = match store.get_job(&JobRef::Id(group.job)).await {
-                    Ok(row) => Some(Arc::new(row)).filter(|row| is_wanted(row, request)),
-                    // Retired and purged, or unreadable, since its timers were read.
-                    Err(StoreError::NotFound { .. } | StoreError::Corrupt { .. }) => None,
-                    Err(error) => return Err(error),
-                };
-                jobs.insert(group.job, row.clone());
-                row
-            };
-            let orgs = Some((group.first_org, group.orgs));
-            fires.extend(job.map(|job| NextFire { at: group.at, job, orgs, frozen: None }));
-        }
-        Ok(fires)
-    }
 }
 
 /// Adds the fires of a job that are among the first `limit` ones and one more.
-fn own_fires(
+fn add_fires(
     job: &Arc<JobRow>,
-    (now, from, until): (Timestamp, Timestamp, Timestamp),
+    schedules: &OrgSchedules,
+    range: (Timestamp, Timestamp, Timestamp),
     limit: usize,
     fires: &mut Vec<NextFire>,
 ) {
+    let (now, from, until) = range;
     let definition = &job.job.definition;
-    let (Ok(spec), Scope::Global) = (&definition.spec, definition.scope) else { return };
-    let own = upcoming(job, spec, job.timer.as_ref(), (now, from));
+    let Ok(spec) = &definition.spec else { return };
+    let own: Box<dyn Iterator<Item = (Timestamp, Option<OrgSlot>)>> = match definition.scope {
+        Scope::Global => Box::new(upcoming(job, spec, job.timer.as_ref(), (now, from)).map(|at| (at, None))),
+        Scope::PerOrg => Box::new(schedules.fires(job.id(), range).map(|slot| (slot.at, Some(slot)))),
+    };
     // Later than as many others, it cannot be among the first.
     let bound = if fires.len() > limit { fires[limit].at } else { Timestamp::MAX };
-    let own = own.take_while(|at| *at < until && *at <= bound).take(limit + 1);
+    let own = own.take_while(|(at, _)| *at < until && *at <= bound).take(limit + 1);
     let before = fires.len();
-    fires.extend(own.map(|at| NextFire { at, job: Arc::clone(job), orgs: None, frozen: None }));
+    fires.extend(own.map(|(at, orgs)| NextFire { at, job: Arc::clone(job), orgs, frozen: None }));
     if fires.len() > before {
         fires.sort_by_key(|fire| fire.at);
         fires.truncate(limit + 1);
     }
 }
 
-/// Whether a job fires more often than this in the 24 hours after its first fire.
-fn fires_more(job: &JobRow, range: (Timestamp, Timestamp), most: usize) -> bool {
+/// Whether a job fires more often than this in the 24 hours after its first fire, for the same org if it fires for each.
+fn fires_more(job: &JobRow, schedules: &OrgSchedules, range: (Timestamp, Timestamp), most: usize) -> bool {
+    let day = SignedDuration::from_hours(24);
+    if let Some(schedule) = schedules.get(job.id()) {
+        let first = schedule.slots(range.1, everbell_core::LATEST).next();
+        let end = |first: Timestamp| first.saturating_add(day).unwrap_or(first);
+        return first.is_some_and(|slot| schedule.most_slots(slot.at, end(slot.at)) > most as u64);
+    }
     let definition = &job.job.definition;
     let (Ok(spec), Scope::Global) = (&definition.spec, definition.scope) else { return false };
     let mut own = upcoming(job, spec, job.timer.as_ref(), range);
     let Some(first) = own.next() else { return false };
-    let is_same_day = |at: Timestamp| at.duration_since(first) < SignedDuration::from_hours(24);
+    let is_same_day = |at: Timestamp| at.duration_since(first) < day;
     most.checked_sub(1).is_none_or(|more| own.nth(more).is_some_and(is_same_day))
-}
-
-fn is_wanted(row: &JobRow, request: &NextRequest) -> bool {
-    let labels = &row.job.definition.labels;
-    row.status() == JobStatus::Active
-        && request.label.as_ref().is_none_or(|(name, value)| {
-            labels.get(name).is_some_and(|own| value.as_ref().is_none_or(|value| own == value))
-        })
 }
 
 /// Returns the freeze that keeps a job from firing at this time: the one that lasts longest. The slot decides, so a fire that

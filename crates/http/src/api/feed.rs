@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use everbell::client::{MAX_NEXT_FIRES, NextFire, NextFires, NextRequest};
+use everbell_core::org::OrgSlot;
+use everbell_wire::elapsed::took;
 use everbell_wire::form::{Field, Kind as Value, TEXT, optional};
 use everbell_wire::icalendar::{Feed, FeedEvent};
 use everbell_wire::job::Schedule;
@@ -61,7 +63,23 @@ fn about(next: &NextFires) -> String {
     if let Some(last) = next.fires.last().filter(|_| next.more) {
         sentences.push(format!("Only the first {MAX_NEXT_FIRES} runs, until {:.0}.", last.at));
     }
+    if !next.complete {
+        sentences
+            .push("Some orgs are missing, because they have too many different time zones and overrides.".to_owned());
+    }
     sentences.join(" ")
+}
+
+/// Where the orgs of a slot are, and how jitter spreads their fires.
+fn about_orgs(slot: &OrgSlot) -> Vec<String> {
+    let zones = match slot.zones {
+        0 => None,
+        1 => Some("In 1 time zone.".to_owned()),
+        zones => Some(format!("In {zones} time zones.")),
+    };
+    let millis = i64::try_from(slot.within.as_millis()).unwrap_or(i64::MAX);
+    let spread = (millis > 0).then(|| format!("Spread over {} by jitter.", took(millis)));
+    ["At the local time of each org.".to_owned()].into_iter().chain(zones).chain(spread).collect()
 }
 
 fn event(fire: &NextFire, public_url: Option<&str>) -> FeedEvent {
@@ -78,16 +96,19 @@ fn event(fire: &NextFire, public_url: Option<&str>) -> FeedEvent {
         Some(expression) => format!("{} ({expression})", schedule.text),
         None => schedule.text,
     });
-    lines.push(format!("{local} {}", schedule.timezone));
+    match &fire.orgs {
+        None => lines.push(format!("{local} {}", schedule.timezone)),
+        Some(slot) => lines.extend(about_orgs(slot)),
+    }
     lines.push(format!("Target: {}", definition.target));
     if let Some(freeze) = &fire.frozen {
         lines.push(format!("Does not fire because of a freeze: {}", freeze.reason));
     }
-    let orgs = fire.orgs.as_ref();
-    let title = match orgs {
+    let title = match &fire.orgs {
         None => key.clone(),
-        Some((org, 1)) => format!("{key} for {org}"),
-        Some((_, orgs)) => format!("{key} for {orgs} orgs"),
+        Some(OrgSlot { first_org: Some(org), orgs: 1, .. }) => format!("{key} for {org}"),
+        Some(OrgSlot { orgs: 1, .. }) => format!("{key} for 1 org"),
+        Some(OrgSlot { orgs, .. }) => format!("{key} for {orgs} orgs"),
     };
     FeedEvent {
         at: fire.at,

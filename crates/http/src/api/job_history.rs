@@ -4,7 +4,8 @@ use everbell::client::freeze_at;
 use everbell::core::store::{GapFilter, JobRef, PageRequest};
 use everbell::{JobKey, JobRow, OrgId, RunFilter, RunStatus, StoreError};
 use everbell_core::chain::related;
-use everbell_core::{GapReason, Spec, Zone};
+use everbell_core::org::OrgSlot;
+use everbell_core::{GapReason, Scope, Spec, Zone};
 use everbell_wire as wire;
 use jiff::{Timestamp, Zoned};
 
@@ -64,6 +65,9 @@ pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
         Some(_) => moment(&mut form, "from", zone_for(&request, &row, org.as_ref()).await?.as_ref())?,
         None => None,
     };
+    if org.is_none() && row.job.definition.scope == Scope::PerOrg {
+        return next_of_orgs(&request, &row, from, count).await;
+    }
     let fires = match (&org, from) {
         (Some(org), None) => request.jobs().next_fires_for(&job, org, count).await.map_err(query_problem)?,
         (Some(org), Some(from)) => {
@@ -86,6 +90,21 @@ pub(crate) async fn next(request: ApiRequest) -> Result<ApiResponse, Problem> {
         Err(_) => Vec::new(),
     };
     ApiResponse::ok(&wire::Fires { items })
+}
+
+/// Lists the next slots of a per-org job, each with the number of orgs.
+async fn next_of_orgs(
+    request: &ApiRequest,
+    row: &JobRow,
+    from: Option<Timestamp>,
+    count: usize,
+) -> Result<ApiResponse, Problem> {
+    let definition = &row.job.definition;
+    let Ok(spec) = &definition.spec else { return ApiResponse::ok(&wire::Fires { items: Vec::new() }) };
+    let slots = request.jobs().next_org_slots(definition.id, from, count).await?;
+    let freezes = request.freezes().list().await?;
+    let fire = |slot: &OrgSlot| wire::Fire::of_orgs(spec, slot).frozen_by(freeze_at(&freezes, definition, slot.at));
+    ApiResponse::ok(&wire::Fires { items: slots.iter().map(fire).collect() })
 }
 
 pub(crate) async fn explain(request: ApiRequest) -> Result<ApiResponse, Problem> {

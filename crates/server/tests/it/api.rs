@@ -22,6 +22,7 @@ mod limits;
 mod once;
 mod openapi;
 mod org_jobs;
+mod org_runs;
 mod org_updates;
 pub(crate) mod orgs;
 mod probes;

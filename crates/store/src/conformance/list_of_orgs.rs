@@ -170,6 +170,7 @@ macro_rules! conformance_cases_of_orgs {
                 gaps_are_found_by_label,
                 runs_are_found_by_label,
                 fires_of_orgs_are_grouped_by_job_and_time,
+                enabled_orgs_are_grouped_by_zone_and_override,
                 keys_of_jobs_are_found_by_their_ids,
                 entries_about_backfills_are_found_among_all_others,
             }

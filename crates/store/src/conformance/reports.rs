@@ -1,5 +1,6 @@
 //! Reports over all jobs: absences, late slots, counted gaps, fires of orgs, backfills.
 
+use everbell_core::org::{OrgGroup, OrgWrite, OverrideWrite};
 use everbell_core::outage::{Absence, AbsenceGroup, LateOutcome, LateSlots};
 use everbell_core::plan::Plan;
 use everbell_core::store::{
@@ -10,7 +11,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::Fresh;
-use super::given::{at, audit, core_plan, instance, instance_id, job, job_id, page, with};
+use super::given::{at, audit, core_plan, instance, instance_id, job, job_id, org, org_id, page, with};
 use super::world::{World, failure, success, targets};
 
 fn absence(from: &str, until: &str) -> Absence {
@@ -242,6 +243,48 @@ pub async fn fires_of_orgs_are_grouped_by_job_and_time(fresh: Fresh) {
     assert_eq!(world.store.org_fires(at("01:00:01"), at("23:00"), 10).await.unwrap(), []);
     for limit in [0, 10_001] {
         assert!(world.store.org_fires(at("00:00"), at("23:00"), limit).await.is_err(), "{limit}");
+    }
+}
+
+pub async fn enabled_orgs_are_grouped_by_zone_and_override(fresh: Fresh) {
+    let world = World::new(&fresh);
+    assert_eq!(world.store.org_groups(10).await.unwrap(), []);
+    let paris = |name| org(name, "Europe/Paris");
+    world
+        .put(&[paris("c"), paris("a"), paris("b"), paris("gone"), paris("off"), org("z", "Asia/Tokyo")], at("00:00"))
+        .await;
+    world.put(&[OrgWrite { enabled: Some(false), ..OrgWrite::new(org_id("off")) }], at("00:00")).await;
+    let own = async |name: &str, job: &str, enabled, expression: Option<&str>| {
+        let job_key = JobKey::new(job).unwrap();
+        let write = OverrideWrite { job_key, enabled, expression: expression.map(str::to_owned) };
+        world.store.write_override(&org_id(name), &write, &audit("org.override", "orgs", at("00:00"))).await.unwrap();
+    };
+    for name in ["b", "a"] {
+        own(name, "brief", true, Some("0 7 * * *")).await;
+    }
+    own("c", "brief", false, None).await;
+    own("c", "alpha", true, None).await;
+    own("off", "brief", false, None).await;
+    own("gone", "brief", false, None).await;
+    world.store.delete_org(&org_id("gone"), None, &audit("org.delete", "orgs", at("00:00"))).await.unwrap();
+    let groups = world.store.org_groups(10).await.unwrap();
+    let line = |group: &OrgGroup| {
+        let own = group.override_.as_ref().map_or_else(String::new, |own| {
+            format!(" {} {} {}", own.job_key, own.enabled, own.expression.as_deref().unwrap_or("-"))
+        });
+        format!("{}{own}: {} from {}", group.timezone, group.orgs, group.first_org)
+    };
+    let expected = [
+        "Asia/Tokyo: 1 from z",
+        "Europe/Paris: 3 from a",
+        "Europe/Paris alpha true -: 1 from c",
+        "Europe/Paris brief false -: 1 from c",
+        "Europe/Paris brief true 0 7 * * *: 2 from a",
+    ];
+    assert_eq!(groups.iter().map(line).collect::<Vec<_>>(), expected);
+    assert_eq!(world.store.org_groups(2).await.unwrap(), groups[..2], "zones come first");
+    for limit in [0, 10_001] {
+        assert!(world.store.org_groups(limit).await.is_err(), "{limit}");
     }
 }
 

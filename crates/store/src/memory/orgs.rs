@@ -209,7 +209,7 @@ impl State {
         stored.map(|stored| stored.org.clone()).ok_or_else(|| StoreError::not_found("org", id))
     }
 
-    fn living_orgs(&self) -> impl Iterator<Item = &Org> {
+    pub(super) fn living_orgs(&self) -> impl Iterator<Item = &Org> {
         self.orgs.values().map(|stored| &stored.org).filter(|org| !org.place.deleted)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
+use everbell_core::org::{GroupOverride, OrgGroup};
 use everbell_core::outage::{Absence, LateOutcome, LateRange, LateSlots};
 use everbell_core::store::{
     AuditEntry, GapCount, MAX_LATE_SLOTS, OrgFires, Page, PageRequest, ReportStore, StoreResult,
@@ -13,7 +14,7 @@ use jiff::Timestamp;
 use super::MemoryStore;
 use super::pages::{self, Direction};
 use super::state::{State, micros};
-use crate::rows::reports::{check_absences, check_org_fires, folded_until};
+use crate::rows::reports::{check_absences, check_org_fires, check_org_groups, folded_until};
 
 #[async_trait]
 impl ReportStore for MemoryStore {
@@ -77,6 +78,11 @@ impl ReportStore for MemoryStore {
         })
     }
 
+    async fn org_groups(&self, limit: u32) -> StoreResult<Vec<OrgGroup>> {
+        check_org_groups(limit)?;
+        self.with(|state| Ok(state.org_groups().into_iter().take(limit as usize).collect()))
+    }
+
     async fn job_keys(&self, jobs: &[JobId]) -> StoreResult<Vec<(JobId, JobKey)>> {
         self.with(|state| {
             let mut jobs = jobs.to_vec();
@@ -101,6 +107,34 @@ impl State {
         let old = self.absences.iter().filter(|(_, until)| **until < before).map(|(from, _)| *from);
         let old: Vec<Timestamp> = old.take(limit).collect();
         self.absences.retain(|from, _| !old.contains(from));
+    }
+
+    fn org_groups(&self) -> Vec<OrgGroup> {
+        type Words = (Option<JobKey>, String, bool, Option<String>);
+        let mut groups: BTreeMap<Words, (u64, OrgId)> = BTreeMap::new();
+        let mut add = |words: Words, org: &OrgId| {
+            let (orgs, first) = groups.entry(words).or_insert_with(|| (0, org.clone()));
+            *orgs += 1;
+            *first = first.clone().min(org.clone());
+        };
+        let enabled: BTreeMap<&OrgId, &str> = self
+            .living_orgs()
+            .filter(|org| org.place.enabled)
+            .map(|org| (&org.id, org.place.timezone.as_str()))
+            .collect();
+        for (org, timezone) in &enabled {
+            add((None, (*timezone).to_owned(), true, None), org);
+        }
+        for ((org, job_key), own) in &self.overrides {
+            if let Some(timezone) = enabled.get(org) {
+                add((Some(job_key.clone()), (*timezone).to_owned(), own.enabled, own.expression.clone()), org);
+            }
+        }
+        let group = |((job_key, timezone, enabled, expression), (orgs, first_org)): (Words, (u64, OrgId))| {
+            let override_ = job_key.map(|job_key| GroupOverride { job_key, enabled, expression });
+            OrgGroup { timezone, override_, orgs, first_org }
+        };
+        groups.into_iter().map(group).collect()
     }
 
     fn late_slots(&self, range: &LateRange) -> Vec<LateSlots> {

@@ -1,6 +1,7 @@
 //! Reports over all jobs, and absences of instances.
 
 use async_trait::async_trait;
+use everbell_core::org::OrgGroup;
 use everbell_core::outage::{Absence, LateRange, LateSlots};
 use everbell_core::store::{
     AuditEntry, Cursor, GapCount, MAX_LATE_SLOTS, OrgFires, Page, PageRequest, ReportStore, StoreResult,
@@ -13,8 +14,8 @@ use super::PostgresStore;
 use super::statement::Statement;
 use crate::micros::Micros;
 use crate::rows::reports::{
-    AbsenceColumns, GapCountColumns, LateSlotsColumns, OrgFiresColumns, check_absences, check_org_fires, folded_until,
-    gap_counts, job_key,
+    AbsenceColumns, GapCountColumns, LateSlotsColumns, OrgFiresColumns, OrgGroupColumns, check_absences,
+    check_org_fires, check_org_groups, folded_until, gap_counts, job_key,
 };
 use crate::rows::{AuditColumns, check_limit, cursor_time, page_of, readable};
 
@@ -71,6 +72,13 @@ impl ReportStore for PostgresStore {
         let query = query.bind(Micros::from(from)).bind(Micros::from(to)).bind(i64::from(limit));
         let rows: Vec<OrgFiresColumns> = self.within("listing fires of orgs", query.fetch_all_on(&self.pool)).await?;
         Ok(readable(rows, |row| row.job_id, OrgFiresColumns::read).0)
+    }
+
+    async fn org_groups(&self, limit: u32) -> StoreResult<Vec<OrgGroup>> {
+        check_org_groups(limit)?;
+        let query = sqlx::query_as(include_str!("sql/org_groups.sql")).bind(i64::from(limit));
+        let rows: Vec<OrgGroupColumns> = self.within("grouping orgs", query.fetch_all_on(&self.pool)).await?;
+        Ok(readable(rows, |row| row.first_org.clone(), OrgGroupColumns::read).0)
     }
 
     async fn job_keys(&self, jobs: &[JobId]) -> StoreResult<Vec<(JobId, JobKey)>> {

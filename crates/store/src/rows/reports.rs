@@ -1,7 +1,8 @@
-//! Rows about all jobs together: absences of instances, late slots, counted gaps, fires of orgs.
+//! Rows about all jobs together: absences of instances, late slots, counted gaps, fires of orgs, groups of orgs.
 
+use everbell_core::org::{GroupOverride, OrgGroup};
 use everbell_core::outage::{Absence, LateOutcome, LateRange, LateSlots};
-use everbell_core::store::{GapCount, MAX_ABSENCES, MAX_ORG_FIRES, OrgFires, StoreResult};
+use everbell_core::store::{GapCount, MAX_ABSENCES, MAX_ORG_FIRES, MAX_ORG_GROUPS, OrgFires, StoreResult};
 use everbell_core::{GapReason, Invalid, JobId, JobKey, OrgId};
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -99,6 +100,30 @@ impl OrgFiresColumns {
     }
 }
 
+/// Enabled orgs of a zone, or those with the same override of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct OrgGroupColumns {
+    pub(crate) job_key: Option<String>,
+    pub(crate) timezone: String,
+    pub(crate) wanted: bool,
+    pub(crate) own_expression: Option<String>,
+    pub(crate) orgs: i64,
+    pub(crate) first_org: String,
+}
+
+by_name!(OrgGroupColumns { job_key, timezone, wanted, own_expression, orgs, first_org });
+
+impl OrgGroupColumns {
+    pub(crate) fn read(self) -> StoreResult<OrgGroup> {
+        let first_org = OrgId::new(&self.first_org).map_err(|why| corrupt("orgs", &self.first_org, why))?;
+        let job_key = self.job_key.as_deref().map(JobKey::new).transpose();
+        let job_key = job_key.map_err(|why| corrupt("org_overrides", &self.first_org, why))?;
+        let (enabled, expression) = (self.wanted, self.own_expression);
+        let override_ = job_key.map(|job_key| GroupOverride { job_key, enabled, expression });
+        Ok(OrgGroup { timezone: self.timezone, override_, orgs: count(self.orgs), first_org })
+    }
+}
+
 /// The key of a job.
 pub(crate) fn job_key((id, key): (Uuid, String)) -> StoreResult<(JobId, JobKey)> {
     Ok((JobId::from_uuid(id), JobKey::new(&key).map_err(|why| corrupt("jobs", id, why))?))
@@ -112,6 +137,11 @@ pub(crate) fn check_absences(limit: u32) -> StoreResult<()> {
 /// Refuses a limit of a list of fires that is too low or too high.
 pub(crate) fn check_org_fires(limit: u32) -> StoreResult<()> {
     check(limit, MAX_ORG_FIRES)
+}
+
+/// Refuses a limit of a list of groups that is too low or too high.
+pub(crate) fn check_org_groups(limit: u32) -> StoreResult<()> {
+    check(limit, MAX_ORG_GROUPS)
 }
 
 fn check(limit: u32, most: u32) -> StoreResult<()> {

@@ -21,6 +21,7 @@ mod chain;
 mod dots;
 mod gauge;
 mod lag;
+mod stacks;
 mod strip;
 mod timeline;
 
@@ -31,9 +32,10 @@ pub(crate) use dots::{DotRun, Dots, dots};
 pub(crate) use gauge::{Gauge, gauge};
 pub(crate) use lag::{Lag, LagPiece, Lags, lag, lag_table};
 pub(crate) use palette::Counts;
+pub(crate) use stacks::{MAX_STACKS, Stack, Stacks, stacks};
 pub(crate) use strip::{Strip, StripRun, StripSize, strip, strip_legend};
 pub(crate) use timeline::{Band, Event, Hatch, Load, Row, Timeline, What, agenda, timeline, timeline_table};
-pub(crate) use words::{counted, grouped, period};
+pub(crate) use words::{counted, grouped, orgs_in_zones, period};
 
 #[cfg(test)]
 mod gallery;

@@ -94,6 +94,8 @@ pub(crate) struct Event {
     pub(crate) href: Option<String>,
     /// How many runs it stands for: more than one if a job fires for several orgs at once.
     pub(crate) runs: u64,
+    /// In how many time zones these orgs are; 0 if that is not known.
+    pub(crate) zones: u64,
 }
 
 /// The kind of an event.

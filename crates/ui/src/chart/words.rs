@@ -52,6 +52,12 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
+/// `312 orgs in 5 zones`. Zones are left out if there is one, or if their number is not known.
+pub(crate) fn orgs_in_zones(orgs: u64, zones: u64) -> String {
+    let zones = if zones > 1 { format!(" in {}", counted(zones, "zone")) } else { String::new() };
+    format!("{}{zones}", counted(orgs, "org"))
+}
+
 /// Digits in groups of three: `1,159`.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();

@@ -279,12 +279,8 @@ impl Example for StoppedBackfill {
 
 impl Example for Fires {
     fn example() -> Fires {
-        let fire = |day| Fire {
-            at: at(&format!("2027-03-{day}T07:00:00Z")),
-            local: format!("2027-03-{day}T08:00:00+01:00[Europe/Berlin]"),
-            note: None,
-            frozen: None,
-            frozen_until: None,
+        let fire = |day| {
+            Fire::at(at(&format!("2027-03-{day}T07:00:00Z")), format!("2027-03-{day}T08:00:00+01:00[Europe/Berlin]"))
         };
         Fires { items: vec![fire(16), fire(17)] }
     }

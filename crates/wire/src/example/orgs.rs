@@ -123,13 +123,7 @@ impl Example for OrgUpdateStarted {
 
 impl Example for WhatIf {
     fn example() -> WhatIf {
-        let fire = |time: &str, local: &str| Fire {
-            at: at(time),
-            local: local.to_owned(),
-            note: None,
-            frozen: None,
-            frozen_until: None,
-        };
+        let fire = |time: &str, local: &str| Fire::at(at(time), local.to_owned());
         let job = JobWhatIf {
             job_key: "briefing".to_owned(),
             job_id: ORG_JOB_ID.to_owned(),

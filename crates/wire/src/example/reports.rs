@@ -48,6 +48,8 @@ impl Example for NextFires {
             moved_from: None,
             org_id: None,
             orgs: None,
+            zones: None,
+            spread_ms: None,
             frozen: None,
             frozen_until: None,
             note: None,
@@ -60,6 +62,7 @@ impl Example for NextFires {
             target: "send-briefing".to_owned(),
             org_id: Some("acme".to_owned()),
             orgs: Some(14),
+            zones: Some(2),
             ..fire.clone()
         };
         NextFires { items: vec![for_orgs, fire], more: true, complete: true }

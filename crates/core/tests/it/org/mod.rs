@@ -2,6 +2,7 @@
 
 mod diary;
 mod properties;
+mod schedule;
 mod table;
 mod what_if;
 mod write;

@@ -98,7 +98,6 @@ const STORE_VERBS: [(&str, &[&str]); 2] = [
             "list_instances",
             "list_problems",
             "list_tokens",
-            "org_fires",
             "status",
         ],
     ),

@@ -130,7 +130,7 @@ fn a_job_that_fires_for_each_org_shows_no_fires_of_its_own() {
     // The fires of its own zone are nobody's.
     server.job("hourly", &json!({ "scope": "per_org", "cronExpression": "0 * * * *" }));
     server.until("/next?limit=50", |list| list["items"].to_string().contains("hourly"));
-    assert_has(&ana.page("/timeline?q=hourly"), &["Only the next run of each org is shown."]);
+    assert_has(&ana.page("/timeline?q=hourly"), &["1 job fires for each org at its local time.", "planned for 3 orgs"]);
     assert_has(&ana.page("/jobs/brief/pause"), &["While it is paused, it fires for none"]);
     assert_has(&ana.page("/jobs/brief/retire"), &["for any org"]);
     led(&ana.send("/jobs/brief/pause", &[("reason", "a long holiday")]));

@@ -232,7 +232,7 @@ fn row(key: &str, every_mins: i64, takes_secs: i64, status: impl Fn(i64) -> What
         let until = Some(at + SignedDuration::from_millis(dice.around(takes_secs * 1_000)));
         let href = Some(format!("/runs/{key}-{index}").replace(NASTY, "x"));
         let what = if at > now { What::Planned } else { status(index) };
-        Event { what, at, until, href, runs: 1 }
+        Event { what, at, until, href, runs: 1, zones: 0 }
     };
     let events = (0..24 * 60 / every_mins).map(event).collect();
     Row { key: key.to_owned(), href: "/jobs/x".to_owned(), paused: false, events, gaps: Vec::new(), bands: Vec::new() }
@@ -312,7 +312,7 @@ fn autumn() -> String {
     let event = |index: i64| {
         let at = from + SignedDuration::from_mins(20 + index * 60);
         let until = Some(at + SignedDuration::from_mins(25));
-        Event { what: What::Run(RunStatus::Succeeded), at, until, href: None, runs: 1 }
+        Event { what: What::Run(RunStatus::Succeeded), at, until, href: None, runs: 1, zones: 0 }
     };
     let rows = [Row {
         key: "hourly".to_owned(),

@@ -7,7 +7,7 @@ use super::{Band, Event, Row, Timeline, What, band, length};
 use crate::chart::palette::{class, dot, swatch};
 use crate::chart::svg::Markup;
 use crate::chart::table::{Cell, Table};
-use crate::chart::words::{counted, grouped, period, stamp, took};
+use crate::chart::words::{grouped, orgs_in_zones, period, stamp, took};
 
 /// Lines of an agenda at the most: those that are nearest to now.
 const MAX_LIST_LINES: usize = 200;
@@ -17,7 +17,8 @@ pub(crate) fn timeline_table(input: &Timeline<'_>) -> String {
     let row = |row: &Row, event: &Event| {
         let length = length(event, input.now).map_or_else(|| "-".to_owned(), took);
         let when = stamp(event.at, input.zone);
-        let orgs = if event.runs > 1 { format!(" for {}", counted(event.runs, "org")) } else { String::new() };
+        let orgs =
+            if event.runs > 1 { format!(" for {}", orgs_in_zones(event.runs, event.zones)) } else { String::new() };
         let what = format!("{}{orgs}", event.what.word());
         vec![Cell::Text(row.key.clone()), when.into(), what.into(), length.into()]
     };
@@ -119,7 +120,7 @@ fn line<'a>(input: &Timeline<'_>, row: &'a Row, Hour { first, last, count }: &Ho
     let about = if first.what == What::Planned { "about " } else { "" };
     let is_single = std::ptr::eq(*first, *last);
     let detail = match (is_single, length(first, input.now)) {
-        (true, _) if *count > 1 => format!(" for {}", counted(*count, "org")),
+        (true, _) if *count > 1 => format!(" for {}", orgs_in_zones(*count, first.zones)),
         (true, Some(length)) => format!(" · {about}{}", took(length)),
         (true, None) => String::new(),
         _ => format!(" · {count} until {}", local(input, last.at).1),

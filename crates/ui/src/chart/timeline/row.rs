@@ -4,7 +4,7 @@ use super::bundle::{Bundle, Layer, bundled};
 use super::{DIAMOND, Event, HEAD, LEFT, RIGHT, ROW, Row, TRIANGLE, TWO_BARS, Timeline, What, length};
 use crate::chart::palette::Patterns;
 use crate::chart::svg::{Element, Mark, Markup, Rounded, real};
-use crate::chart::words::{counted, period, shortened, stamp, took};
+use crate::chart::words::{orgs_in_zones, period, shortened, stamp, took};
 
 /// The height of a bar.
 const BAR: f64 = 12.0;
@@ -145,7 +145,7 @@ fn title(input: &Timeline<'_>, row: &Row, bundle: &Bundle<'_>) -> String {
     if let [only] = bundle.events.as_slice() {
         let about = if only.what == What::Planned { "about " } else { "" };
         let took = length(only, input.now).map_or_else(String::new, |length| format!(" · {about}{}", took(length)));
-        let orgs = if only.runs > 1 { format!(" for {}", counted(only.runs, "org")) } else { String::new() };
+        let orgs = if only.runs > 1 { format!(" for {}", orgs_in_zones(only.runs, only.zones)) } else { String::new() };
         return format!("{} · {} · {}{orgs}{took}", row.key, stamp(only.at, input.zone), only.what.word());
     }
     let mut parts = Vec::new();

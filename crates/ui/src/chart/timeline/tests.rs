@@ -8,7 +8,7 @@ fn at(text: &str) -> Timestamp {
 
 fn event(what: What, from: &str, seconds: Option<i64>) -> Event {
     let until = seconds.map(|seconds| at(from) + SignedDuration::from_secs(seconds));
-    Event { what, at: at(from), until, href: Some(format!("/runs/{from}")), runs: 1 }
+    Event { what, at: at(from), until, href: Some(format!("/runs/{from}")), runs: 1, zones: 0 }
 }
 
 fn row(key: &str, events: Vec<Event>) -> Row {
@@ -41,7 +41,7 @@ fn minutely(what: impl Fn(i64) -> What, minutes: i64) -> Vec<Event> {
     let start = at("2026-11-15T00:00:00Z");
     let event = |minute: i64| {
         let at = start + SignedDuration::from_mins(minute);
-        Event { what: what(minute), at, until: Some(at + SignedDuration::from_secs(2)), href: None, runs: 1 }
+        Event { what: what(minute), at, until: Some(at + SignedDuration::from_secs(2)), href: None, runs: 1, zones: 0 }
     };
     (0..minutes).map(event).collect()
 }
@@ -213,7 +213,7 @@ fn no_number_lies_over_another() {
     let events = (0..60).map(|minute| {
         let at = start + SignedDuration::from_mins(minute);
         let what = if minute < 4 { What::Run(RunStatus::Succeeded) } else { What::Planned };
-        Event { what, at, until: Some(at + SignedDuration::from_secs(2)), href: None, runs: 1 }
+        Event { what, at, until: Some(at + SignedDuration::from_secs(2)), href: None, runs: 1, zones: 0 }
     });
     let drawn = drawn(&[row("a", events.collect())]);
     let number = |text: &str, name: &str| -> f64 {

@@ -21,8 +21,6 @@ pub(super) struct About {
     pub(super) once_at: Option<Markup>,
     /// The current local time of the job.
     pub(super) local_now: Markup,
-    /// The org that `next` is for, of a job that fires for each.
-    pub(super) next_org: Option<String>,
     pub(super) next: Option<(Markup, Markup)>,
     /// The freeze that keeps it from firing then, and the first fire after it.
     pub(super) next_frozen: Option<Frozen>,
@@ -88,7 +86,6 @@ impl About {
                 let there = clock.now.to_zoned(subject.zone.as_jiff().clone());
                 Markup::from_html(there.strftime("%H:%M").to_string())
             },
-            next_org: subject.row.next_for_org.as_ref().map(|(_, org)| org.to_string()),
             next: subject.row.next_run_at().map(|at| (clock.day(at, zone), clock.away(at))),
             next_frozen: subject.row.next_run_at().and_then(|at| Frozen::at(freezes, definition, at, clock)),
             after_freeze: subject

@@ -4,6 +4,7 @@ mod about;
 mod backfills;
 mod chain;
 pub(crate) mod history;
+mod org_runs;
 mod slots;
 mod upcoming;
 mod versions;
@@ -18,6 +19,7 @@ pub(crate) use self::about::declared;
 use self::backfills::ActiveBackfill;
 use self::chain::Chain;
 use self::history::HistoryCharts;
+use self::org_runs::OrgRuns;
 use self::slots::{GapLine, SlotExplanation};
 use self::upcoming::UpcomingFire;
 use self::versions::Version;
@@ -63,6 +65,8 @@ struct JobPage {
     /// Backfills that are not done.
     backfills: Vec<ActiveBackfill>,
     upcoming: Vec<UpcomingFire>,
+    /// The runs of all orgs, of a job that fires for each.
+    org_runs: OrgRuns,
     /// Whether times are shown in another zone than UTC.
     shows_utc: bool,
     more_fires: Option<u32>,
@@ -98,7 +102,21 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let at = moment(&mut form, "at", Some(&whose.1))?;
     let jobs = request.jobs();
     let freezes = request.app.bell.freezes();
-    let (frame, served, versions, gaps, audit, explanation, history, recent, problems, freezes, active, chain) = tokio::join!(
+    let (
+        frame,
+        served,
+        versions,
+        gaps,
+        audit,
+        explanation,
+        history,
+        recent,
+        problems,
+        freezes,
+        active,
+        chain,
+        org_runs,
+    ) = tokio::join!(
         request.frame(Section::Jobs, subject.key.clone()),
         request.is_served(&subject.definition().target),
         jobs.versions(&subject.key),
@@ -111,6 +129,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         freezes.list(),
         backfills::active(&request, &subject),
         Chain::load(&request, &subject, &clock),
+        org_runs::OrgRunData::load(&request, &subject, count as usize),
     );
     let (versions, freezes, fires) = (versions?, freezes?, subject.status() == JobStatus::Active);
     let frozen = Frozen::at(&freezes, subject.definition(), request.now, &clock);
@@ -125,6 +144,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         chain: chain?,
         shows_utc: clock.zone(Some(&subject.zone)).name() != "UTC",
         upcoming: upcoming::fires(&subject, &clock, &freezes, count as usize),
+        org_runs: org_runs?.draw(&subject, &clock, &freezes),
         more_fires: (count < 200).then_some((count * 5).min(200)),
         versions: Version::all(&versions, &clock),
         gaps: gaps?.map(|gaps| gaps.iter().map(|(gap, run)| GapLine::new(gap, *run, &clock, &subject.zone)).collect()),

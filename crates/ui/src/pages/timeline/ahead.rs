@@ -1,9 +1,11 @@
-//! [`Ahead`]: the fires of a job that are still to come: what its timer says first, then what the schedule says. Slots of a
-//! freeze are no fires, but can be counted.
+//! [`Ahead`]: the fires of a job that are still to come: what its timer says first, then what the schedule says. Of a job that
+//! fires for each org, those of all its orgs. Slots of a freeze are no fires, but can be counted.
 
 use everbell::JobRow;
+use everbell::client::OrgSchedules;
 use everbell_core::FrozenSpan;
 use everbell_core::freeze::{Freeze, frozen_spans};
+use everbell_core::org::{OrgSchedule, OrgSlot};
 use everbell_core::{Definition, Scope, Spec, fire_at};
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,67 +17,147 @@ pub(super) fn own_spec(job: &JobRow) -> Option<&Spec> {
     definition.spec.as_ref().ok().filter(|_| definition.scope == Scope::Global)
 }
 
+/// The facts about fires to come, besides the jobs.
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a> {
+    pub(super) freezes: &'a [Freeze],
+    /// The schedules of jobs that fire for each org.
+    pub(super) orgs: &'a OrgSchedules,
+    pub(super) now: Timestamp,
+}
+
+/// A time at which a job fires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fire {
+    pub(super) at: Timestamp,
+    /// The orgs that it fires for, of a job that fires for each.
+    pub(super) orgs: Option<OrgSlot>,
+}
+
+impl Fire {
+    /// How many runs it has.
+    pub(super) fn runs(&self) -> u64 {
+        self.orgs.as_ref().map_or(1, |slot| slot.orgs)
+    }
+
+    /// Its runs by the minute in which they start.
+    pub(super) fn starts(&self) -> Vec<(Timestamp, u64)> {
+        self.orgs.as_ref().map_or_else(|| vec![(self.at, 1)], |slot| slot.spread().collect())
+    }
+}
+
 /// The fires of a job that are still to come.
 pub(super) struct Ahead<'a> {
     job: &'a Definition,
+    slots: Slots<'a>,
+    now: Timestamp,
+    /// Times in which it does not fire, in order.
+    frozen: Vec<FrozenSpan>,
+}
+
+enum Slots<'a> {
+    Own(Own<'a>),
+    Orgs(&'a OrgSchedule),
+}
+
+/// The slots of a job that fires once for all orgs.
+struct Own<'a> {
     spec: &'a Spec,
     /// The fire of its timer, and whether an operator moved it.
     armed: Option<(Timestamp, bool)>,
     /// Later slots lie after this time.
     after: Timestamp,
-    /// Times in which it does not fire, in order.
-    frozen: Vec<FrozenSpan>,
 }
 
 impl<'a> Ahead<'a> {
     /// Returns `None` if nothing is known of when the job fires next.
-    pub(super) fn new(job: &'a JobRow, freezes: &[Freeze], now: Timestamp) -> Option<Ahead<'a>> {
-        let (definition, state) = (&*job.job.definition, &job.job.state);
-        let spec = own_spec(job).filter(|_| state.error.is_none())?;
-        let begin = match &state.pause {
-            Some(pause) => pause.until?,
-            None => now,
+    pub(super) fn new(job: &'a JobRow, known: &Known<'a>) -> Option<Ahead<'a>> {
+        let definition = &*job.job.definition;
+        let slots = match known.orgs.get(definition.id) {
+            Some(schedule) => Slots::Orgs(schedule),
+            None => Slots::Own(Own::new(job, known.now)?),
         };
-        let timer = job.timer.as_ref();
-        let armed = timer.and_then(|timer| timer.next_run_at).filter(|_| state.pause.is_none());
-        let moved = timer.and_then(|timer| timer.rescheduled_from);
-        // A fire that was moved takes the slots with it that it passes.
-        let after = armed.map_or(begin, |armed| moved.map_or(armed, |slot| slot.max(armed)).max(now));
-        let frozen = frozen_spans(freezes, definition);
-        Some(Ahead { job: definition, spec, armed: armed.map(|at| (at, moved.is_some())), after, frozen })
+        Some(Ahead { job: definition, slots, now: known.now, frozen: frozen_spans(known.freezes, definition) })
     }
 
-    /// The fires in `[from, to)` that no freeze prevents, in order but for those that jitter brings out of it.
-    pub(super) fn fires(&self, from: Timestamp, to: Timestamp) -> impl Iterator<Item = Timestamp> + '_ {
+    /// The fires in `[from, to)` that no freeze prevents, in order but for those that jitter brings out of it. Fires of orgs
+    /// that jitter spreads beyond `from` are among them.
+    pub(super) fn fires(&self, from: Timestamp, to: Timestamp) -> Box<dyn Iterator<Item = Fire> + '_> {
         let jitter = self.job.policies.jitter;
         let reach = from.checked_sub(SignedDuration::try_from(jitter).unwrap_or_default()).unwrap_or(from);
-        let slots = self.thawed(reach, to).into_iter().flat_map(|(begin, end)| {
-            self.spec.slots_after(just_before(begin).max(self.after)).take_while(move |slot| *slot < end)
-        });
-        let fires = slots.map(move |slot| fire_at(self.spec, self.job.id, None, slot, jitter));
-        self.first().into_iter().chain(fires).filter(move |at| (from..to).contains(at))
+        let ranges = self.thawed(reach, to).into_iter();
+        match &self.slots {
+            Slots::Own(own) => {
+                let slots = ranges.flat_map(|(begin, end)| {
+                    own.spec.slots_after(just_before(begin).max(own.after)).take_while(move |slot| *slot < end)
+                });
+                let fires = slots.map(move |slot| fire_at(own.spec, self.job.id, None, slot, jitter));
+                let fires = self.first(own).into_iter().chain(fires).filter(move |at| (from..to).contains(at));
+                Box::new(fires.map(|at| Fire { at, orgs: None }))
+            }
+            Slots::Orgs(schedule) => {
+                let slots = ranges.flat_map(|(begin, end)| schedule.slots(begin, end));
+                // Jitter spreads an earlier slot up to here.
+                let slots = slots.filter(move |slot| slot.at >= from || slot.ends_at() > from);
+                Box::new(slots.map(|slot| Fire { at: slot.at, orgs: Some(slot) }))
+            }
+        }
     }
 
-    /// How many slots of `[from, to)` no freeze prevents: by arithmetic, however many there are.
+    /// How many runs the slots of `[from, to)` have that no freeze prevents: by arithmetic, however many there are.
     pub(super) fn count(&self, from: Timestamp, to: Timestamp) -> u64 {
-        let first = u64::from(self.first().is_some_and(|at| (from..to).contains(&at)));
-        first + self.thawed(from, to).into_iter().map(|range| self.slots(range)).sum::<u64>()
+        let ranges = self.thawed(from, to).into_iter();
+        match &self.slots {
+            Slots::Own(own) => {
+                let first = u64::from(self.first(own).is_some_and(|at| (from..to).contains(&at)));
+                first + ranges.map(|range| own.slots(range)).sum::<u64>()
+            }
+            Slots::Orgs(schedule) => ranges.map(|(from, to)| schedule.count(from, to)).sum(),
+        }
     }
 
-    /// Whether it fires more often than every five minutes in the day after this time.
+    /// How many slots have to be looked at for the fires of `[from, to)`.
+    pub(super) fn effort(&self, from: Timestamp, to: Timestamp) -> u64 {
+        match &self.slots {
+            Slots::Own(_) => self.count(from, to),
+            Slots::Orgs(schedule) => {
+                self.thawed(from, to).into_iter().map(|(from, to)| schedule.effort(from, to)).sum()
+            }
+        }
+    }
+
+    /// Whether there are more fires than this in `[from, to)`.
+    pub(super) fn has_more_than(&self, most: u64, from: Timestamp, to: Timestamp) -> bool {
+        self.effort(from, to) > most
+            && match &self.slots {
+                Slots::Own(_) => true,
+                Slots::Orgs(_) => self.fires(from, to).nth(most as usize).is_some(),
+            }
+    }
+
+    /// Whether it fires more often than every five minutes in the day after this time, for one org if it fires for each.
     pub(super) fn is_frequent(&self, from: Timestamp) -> bool {
         const DAY: SignedDuration = SignedDuration::from_hours(24);
         const MAX_SLOTS_A_DAY: u64 = 24 * 60 / 5;
-        self.count(from, from.saturating_add(DAY).unwrap_or(from)) > MAX_SLOTS_A_DAY
+        let to = from.saturating_add(DAY).unwrap_or(from);
+        let slots = match &self.slots {
+            Slots::Own(_) => self.count(from, to),
+            Slots::Orgs(schedule) => schedule.most_slots(from, to),
+        };
+        slots > MAX_SLOTS_A_DAY
     }
 
-    /// The times in `[from, to)` in which freezes keep it from firing, with their slots; those without slots are left out.
+    /// The times in `[from, to)` in which freezes keep it from firing, with their runs; those without are left out.
     pub(super) fn frozen_slots(&self, from: Timestamp, to: Timestamp) -> Vec<(FrozenSpan, u64)> {
         let clipped =
             self.frozen.iter().map(|span| FrozenSpan { from: span.from.max(from), until: span.until.min(to) });
-        let counted = clipped.filter(|span| span.from < span.until).map(|span| {
-            let first = self.armed.filter(|(at, _)| self.is_recurring() && span.contains(*at) && self.is_frozen(*at));
-            (span, u64::from(first.is_some()) + self.slots((span.from, span.until)))
+        let counted = clipped.filter(|span| span.from < span.until).map(|span| match &self.slots {
+            Slots::Own(own) => {
+                let is_first = |at| own.is_recurring() && span.contains(at) && self.is_frozen(own, at);
+                let first = own.armed.filter(|(at, _)| is_first(*at));
+                (span, u64::from(first.is_some()) + own.slots((span.from, span.until)))
+            }
+            Slots::Orgs(schedule) => (span, schedule.count(span.from.max(self.now), span.until)),
         });
         counted.filter(|(_, slots)| *slots > 0).collect()
     }
@@ -95,20 +177,37 @@ impl<'a> Ahead<'a> {
     }
 
     /// The fire of the timer. In a freeze there is none, but a one-time job waits for the end.
-    fn first(&self) -> Option<Timestamp> {
-        let (at, _) = self.armed?;
-        if !self.is_recurring() {
+    fn first(&self, own: &Own<'_>) -> Option<Timestamp> {
+        let (at, _) = own.armed?;
+        if !own.is_recurring() {
             return Some(self.frozen.iter().fold(at, |at, span| if span.contains(at) { span.until } else { at }));
         }
-        Some(at).filter(|at| !self.is_frozen(*at))
+        Some(at).filter(|at| !self.is_frozen(own, *at))
     }
 
     /// Whether the slot of the armed fire lies in a freeze: jitter may bring a fire into one, and it happens all the same.
-    fn is_frozen(&self, armed: Timestamp) -> bool {
-        let is_moved = self.armed.is_some_and(|(_, moved)| moved);
+    fn is_frozen(&self, own: &Own<'_>, armed: Timestamp) -> bool {
+        let is_moved = own.armed.is_some_and(|(_, moved)| moved);
         let is_delayed = !is_moved && !self.job.policies.jitter.is_zero();
-        let slot = if is_delayed { self.spec.prev_at_or_before(armed).unwrap_or(armed) } else { armed };
+        let slot = if is_delayed { own.spec.prev_at_or_before(armed).unwrap_or(armed) } else { armed };
         self.frozen.iter().any(|span| span.contains(slot))
+    }
+}
+
+impl<'a> Own<'a> {
+    fn new(job: &'a JobRow, now: Timestamp) -> Option<Own<'a>> {
+        let state = &job.job.state;
+        let spec = own_spec(job).filter(|_| state.error.is_none())?;
+        let begin = match &state.pause {
+            Some(pause) => pause.until?,
+            None => now,
+        };
+        let timer = job.timer.as_ref();
+        let armed = timer.and_then(|timer| timer.next_run_at).filter(|_| state.pause.is_none());
+        let moved = timer.and_then(|timer| timer.rescheduled_from);
+        // A fire that was moved takes the slots with it that it passes.
+        let after = armed.map_or(begin, |armed| moved.map_or(armed, |slot| slot.max(armed)).max(now));
+        Some(Own { spec, armed: armed.map(|at| (at, moved.is_some())), after })
     }
 
     fn is_recurring(&self) -> bool {

@@ -2,19 +2,19 @@
 
 use std::collections::HashMap;
 
-use everbell::client::freeze_at;
 use everbell::{JobRow, JobStatus};
 use everbell_core::freeze::Freeze;
 use everbell_core::outage::{Absence, Outage};
-use everbell_core::store::{OrgFires, RecentRuns, RunSummary};
+use everbell_core::store::{RecentRuns, RunSummary};
 use everbell_core::{Gap, GapReason, JobId, RunStatus, Scope};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Window;
-use super::ahead::{Ahead, own_spec};
-use crate::chart::{Band, Event, Hatch, Load, Row, What, counted, period};
+use super::ahead::{Ahead, Fire, Known, own_spec};
+use crate::chart::{Band, Event, Hatch, Load, Row, What, counted, orgs_in_zones, period};
 use crate::markup::url_part;
 use crate::pages::overview::attention::Usual;
+use everbell_wire::elapsed::took;
 
 /// The most slots of a job that are drawn one by one, and the most of one gap.
 const MAX_PLANNED_SLOTS: u64 = 300;
@@ -29,15 +29,13 @@ const MAX_LOAD_PIECES: i64 = 365;
 pub(super) struct Drawn {
     pub(super) rows: Vec<Row>,
     pub(super) cut: usize,
-    /// The number of per-org jobs, of which only the next run of each org is known.
+    /// The number of per-org jobs.
     pub(super) for_each: usize,
 }
 
 /// The input of fires to come.
 pub(super) struct Coming<'a> {
-    pub(super) freezes: &'a [Freeze],
-    /// The next fire of each org, of jobs that fire for each.
-    pub(super) orgs: &'a [OrgFires],
+    pub(super) known: Known<'a>,
     pub(super) window: &'a Window,
 }
 
@@ -66,6 +64,7 @@ fn row(job: &JobRow, runs: &[&RunSummary], gaps: &[(JobId, Gap)], input: &Coming
         until: run.finished_at,
         href: Some(format!("/runs/{}", run.id)),
         runs: 1,
+        zones: 0,
     });
     let own = gaps.iter().filter(|(id, gap)| *id == definition.id && gap.reason != GapReason::Coalesced);
     let missed = own.flat_map(|(_, gap)| missed(job, gap, window));
@@ -103,7 +102,7 @@ pub(super) fn outages(outages: &[Outage], window: &Window) -> Vec<Hatch> {
 /// The slots of a gap that are in the window.
 fn missed(job: &JobRow, gap: &Gap, window: &Window) -> Vec<Event> {
     let what = if gap.reason == GapReason::Paused { What::Paused } else { What::Missed };
-    let event = |at| Event { what, at, until: None, href: None, runs: 1 };
+    let event = |at| Event { what, at, until: None, href: None, runs: 1, zones: 0 };
     let first = gap.first_slot_at.max(window.from);
     let Some(spec) = own_spec(job) else { return vec![event(first)] };
     let before = first.checked_sub(SignedDuration::from_secs(1)).unwrap_or(first);
@@ -114,34 +113,17 @@ fn missed(job: &JobRow, gap: &Gap, window: &Window) -> Vec<Event> {
 /// Adds the fires that are still to come: one by one, or as bands if they are too many.
 fn coming(row: &mut Row, job: &JobRow, usual: Option<SignedDuration>, input: &Coming<'_>) {
     let (window, from) = (input.window, input.window.from.max(input.window.now));
-    let planned = |at: Timestamp, runs: u64| Event {
-        what: What::Planned,
-        at,
-        until: usual.and_then(|usual| at.checked_add(usual).ok()),
-        href: None,
-        runs,
-    };
-    for fires in input.orgs.iter().filter(|fires| fires.job == job.job.definition.id) {
-        match freeze_at(input.freezes, &job.job.definition, fires.at) {
-            None => row.events.push(planned(fires.at, fires.orgs)),
-            Some(freeze) => row.bands.push(Band {
-                what: What::Frozen,
-                from: fires.at,
-                until: fires.at,
-                slots: fires.orgs,
-                note: freeze.reason.clone(),
-            }),
-        }
-    }
-    let Some(ahead) = Ahead::new(job, input.freezes, window.now) else { return };
-    if ahead.count(from, window.to) > MAX_PLANNED_SLOTS {
+    let Some(ahead) = Ahead::new(job, &input.known) else { return };
+    if ahead.has_more_than(MAX_PLANNED_SLOTS, from, window.to) {
         row.bands.extend(dense(&ahead, from, window.to));
     } else {
-        row.events.extend(ahead.fires(from, window.to).map(|at| planned(at, 1)));
+        for fire in ahead.fires(from, window.to) {
+            planned(row, &fire, usual, from);
+        }
     }
     let reason = |at: Timestamp| {
         let covers = |freeze: &&Freeze| freeze.span().is_some_and(|span| span.contains(at));
-        let freeze = input.freezes.iter().filter(covers).find(|freeze| freeze.applies_to(&job.job.definition));
+        let freeze = input.known.freezes.iter().filter(covers).find(|freeze| freeze.applies_to(&job.job.definition));
         freeze.map_or_else(String::new, |freeze| freeze.reason.clone())
     };
     let frozen = ahead.frozen_slots(from, window.to).into_iter().map(|(span, slots)| Band {
@@ -153,6 +135,21 @@ fn coming(row: &mut Row, job: &JobRow, usual: Option<SignedDuration>, input: &Co
     });
     row.bands.extend(frozen);
     row.bands.sort_by_key(|band| band.from);
+}
+
+/// Adds a fire: as a mark or, if jitter spreads it over its orgs, as a band.
+fn planned(row: &mut Row, fire: &Fire, usual: Option<SignedDuration>, from: Timestamp) {
+    let (at, zones) = (fire.at, fire.orgs.as_ref().map_or(0, |slot| slot.zones));
+    if let Some(slot) = fire.orgs.as_ref().filter(|slot| !slot.within.is_zero()) {
+        let note = format!("{} within {}", orgs_in_zones(slot.orgs, zones), took(slot.within.as_millis() as i64));
+        // The orgs whose time has not passed.
+        let left = slot.spread().filter(|(at, _)| *at >= from).map(|(_, orgs)| orgs).sum();
+        let band = Band { what: What::Planned, from: at.max(from), until: slot.ends_at(), slots: left, note };
+        row.bands.extend(Some(band).filter(|band| band.slots > 0));
+    } else {
+        let until = usual.and_then(|usual| at.checked_add(usual).ok());
+        row.events.push(Event { what: What::Planned, at, until, href: None, runs: fire.runs(), zones });
+    }
 }
 
 /// The times in which a job fires all the time, each as a band with its rate. Hours without slots are left out.

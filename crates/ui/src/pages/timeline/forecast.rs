@@ -1,18 +1,14 @@
 //! [`Forecast`]: how many fires are to come in each piece of the load, and the minutes in which most jobs fire at once.
 //!
-//! Every fire is counted: those of a job that fires often by arithmetic, the others one by one. What may be looked at is
-//! bounded, and a forecast says whether it saw everything.
+//! Every fire is counted, for every org: those of a job that fires often by arithmetic, the others one by one. What may be
+//! looked at is bounded, and a forecast says whether it saw everything.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use everbell::JobRow;
-use everbell::client::freeze_at;
-use everbell_core::JobId;
-use everbell_core::freeze::Freeze;
-use everbell_core::store::OrgFires;
 use jiff::Timestamp;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, Known};
 
 /// The most fires that are looked at one by one; those of further jobs are counted by piece.
 const MAX_FIRES: usize = 200_000;
@@ -56,10 +52,7 @@ struct Minute {
 /// The input of a forecast.
 pub(super) struct Input<'a> {
     pub(super) jobs: &'a [JobRow],
-    pub(super) freezes: &'a [Freeze],
-    /// The next fire of each org, of jobs that fire for each.
-    pub(super) orgs: &'a [OrgFires],
-    pub(super) now: Timestamp,
+    pub(super) known: Known<'a>,
 }
 
 impl Forecast {
@@ -73,19 +66,12 @@ impl Forecast {
                 is_cut = true;
                 break;
             }
-            if let Some(ahead) = Ahead::new(job, input.freezes, input.now) {
-                let own = count.job(index, &ahead, input.now, MAX_FIRES.saturating_sub(looked.fires));
+            if let Some(ahead) = Ahead::new(job, &input.known) {
+                let own = count.job(index, &ahead, input.known.now, MAX_FIRES.saturating_sub(looked.fires));
                 looked = Effort { fires: looked.fires + own.fires, pieces: looked.pieces + own.pieces };
             }
         }
-        let places: HashMap<JobId, usize> =
-            input.jobs.iter().enumerate().map(|(index, job)| (job.job.definition.id, index)).collect();
-        for fires in input.orgs {
-            let Some(index) = places.get(&fires.job) else { continue };
-            if freeze_at(input.freezes, &input.jobs[*index].job.definition, fires.at).is_none() {
-                count.fire(*index, fires.at, fires.orgs);
-            }
-        }
+        is_cut |= input.known.orgs.is_cut();
         Forecast { herds: herds(&count.minutes), peaks: peaks(&count.minutes, bounds), starts: count.starts, is_cut }
     }
 }
@@ -108,12 +94,14 @@ impl Count<'_> {
     fn job(&mut self, index: usize, ahead: &Ahead<'_>, now: Timestamp, most: usize) -> Effort {
         let [first, .., last] = self.bounds else { return Effort::default() };
         let (from, to) = (now.max(*first), *last);
-        if !ahead.is_frequent(from) && ahead.count(from, to) <= most as u64 {
-            let fires: Vec<Timestamp> = ahead.fires(from, to).collect();
-            for at in &fires {
-                self.fire(index, *at, 1);
+        let effort = ahead.effort(from, to);
+        if !ahead.is_frequent(from) && effort <= most as u64 {
+            for (at, runs) in ahead.fires(from, to).flat_map(|fire| fire.starts()) {
+                if at >= from {
+                    self.fire(index, at, runs);
+                }
             }
-            return Effort { fires: fires.len(), pieces: 0 };
+            return Effort { fires: effort as usize, pieces: 0 };
         }
         for (start, piece) in self.starts.iter_mut().zip(self.bounds.windows(2)) {
             let begin = piece[0].max(from);

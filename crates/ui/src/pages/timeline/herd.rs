@@ -7,14 +7,13 @@ use std::time::Duration;
 use askama::Template;
 use axum::http::Method;
 use everbell::JobRow;
-use everbell::client::freeze_at;
 use everbell_core::store::{JobFilter, JobSort};
 use everbell_core::{JobStatus, fire_at};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::ahead::Ahead;
-use super::{counted_jobs, org_fires};
+use super::ahead::{Ahead, Known};
+use super::{counted_jobs, org_schedules};
 use crate::chart::counted;
 use crate::clock::Clock;
 use crate::markup::url_part;
@@ -141,18 +140,27 @@ async fn in_minute(request: &UiRequest, minute: Timestamp) -> Result<Vec<Fires>,
     let current = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
     let (jobs, _) = counted_jobs(request, &JobFilter { sort: JobSort::NextRunAt, ..current }).await?;
     let freezes = request.app.bell.freezes().list().await?;
-    let orgs = org_fires(request, minute.max(request.now), end).await?;
-    let fires = jobs.into_iter().filter_map(|job| {
-        let ahead = Ahead::new(&job, &freezes, request.now);
+    let orgs = org_schedules(request, &jobs, end).await?;
+    let known = Known { freezes: &freezes, orgs: &orgs, now: request.now };
+    let in_minute = |job: &JobRow| {
+        let ahead = Ahead::new(job, &known);
         let ahead = ahead.filter(|ahead| !ahead.is_frequent(minute.max(request.now)));
-        let at: Vec<Timestamp> = ahead.map(|ahead| ahead.fires(minute, end).collect()).unwrap_or_default();
-        let definition = &job.job.definition;
-        let own = orgs.iter().filter(|fires| fires.job == definition.id);
-        let orgs =
-            own.filter(|fires| freeze_at(&freezes, definition, fires.at).is_none()).map(|fires| fires.orgs).sum();
-        Some(Fires { job, at, orgs }).filter(|fires| fires.runs() > 0)
+        let (mut at, mut orgs) = (Vec::new(), 0);
+        for fire in ahead.iter().flat_map(|ahead| ahead.fires(minute, end)) {
+            if fire.orgs.is_none() {
+                at.push(fire.at);
+            } else {
+                let starts = fire.starts().into_iter().filter(|(at, _)| (minute..end).contains(at));
+                orgs += starts.map(|(_, runs)| runs).sum::<u64>();
+            }
+        }
+        (at, orgs)
+    };
+    let fires = jobs.into_iter().map(|job| {
+        let (at, orgs) = in_minute(&job);
+        Fires { job, at, orgs }
     });
-    Ok(fires.collect())
+    Ok(fires.filter(|fires| fires.runs() > 0).collect())
 }
 
 /// How many of these runs start in the busiest minute if each job has at least this jitter.

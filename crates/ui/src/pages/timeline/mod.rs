@@ -9,14 +9,14 @@ pub(crate) mod month;
 use std::collections::BTreeSet;
 
 use askama::Template;
+use everbell::client::OrgSchedules;
 use everbell::{JobRow, JobStatus};
 use everbell_core::outage::Outage;
-use everbell_core::store::{
-    Bucket, GapFilter, JobFilter, JobSort, MAX_ORG_FIRES, OrgFires, PageRequest, RecentRuns, RunHistogram, RunSummary,
-};
+use everbell_core::store::{Bucket, GapFilter, JobFilter, JobSort, PageRequest, RecentRuns, RunHistogram, RunSummary};
 use everbell_core::{Gap, JobId, RunStatus, Zone};
 use jiff::{SignedDuration, Timestamp};
 
+use self::ahead::Known;
 use self::events::Coming;
 use self::forecast::{Forecast, Herd};
 use crate::chart::{self, Timeline, counted};
@@ -179,11 +179,13 @@ async fn lane(
         events::started(rows, &bounds)
     };
     let jobs = if counts_all { &all[..] } else { listed };
-    let Coming { freezes, orgs, window } = *coming;
-    let forecast = Forecast::new(&forecast::Input { jobs, freezes, orgs, now: window.now }, &bounds);
-    let load = events::load(&bounds, &started, &forecast.starts, window.now);
-    let has_all_orgs = orgs.iter().map(|fires| fires.orgs).sum::<u64>() < MAX_ORG_FIRES.into();
-    Ok(Lane { load, herds: forecast.herds, counts_all, is_cut: more || forecast.is_cut || !has_all_orgs })
+    // The schedules for orgs of jobs on other pages are read here.
+    let all_orgs =
+        if counts_all { org_schedules(request, &all, coming.window.to).await? } else { OrgSchedules::default() };
+    let known = if counts_all { Known { orgs: &all_orgs, ..coming.known } } else { coming.known };
+    let forecast = Forecast::new(&forecast::Input { jobs, known }, &bounds);
+    let load = events::load(&bounds, &started, &forecast.starts, known.now);
+    Ok(Lane { load, herds: forecast.herds, counts_all, is_cut: more || forecast.is_cut })
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
@@ -204,10 +206,10 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         outages(&request, &window),
         request.frame(Section::Timeline, "Timeline"),
         async { request.app.bell.freezes().list().await },
-        org_fires(&request, request.now.max(window.from), window.to),
+        org_schedules(&request, &page.items, window.to),
     );
     let (summaries, gaps, outages, freezes, orgs) = (summaries?, gaps?, outages?, freezes?, orgs?);
-    let coming = Coming { freezes: &freezes, orgs: &orgs, window: &window };
+    let coming = Coming { known: Known { freezes: &freezes, orgs: &orgs, now: window.now }, window: &window };
     let mut drawn = events::rows(&page.items, &summaries, &gaps, &coming);
     let lane = lane(&request, &filter, (&page.items, &drawn.rows), &coming).await?;
     let listed = drawn.rows.len();
@@ -342,12 +344,9 @@ async fn counted_jobs(request: &UiRequest, filter: &JobFilter) -> Result<(Vec<Jo
     }
 }
 
-/// The next fire of each org in this time, of jobs that fire for each.
-async fn org_fires(request: &UiRequest, from: Timestamp, to: Timestamp) -> Result<Vec<OrgFires>, Problem> {
-    if from >= to {
-        return Ok(Vec::new());
-    }
-    Ok(request.app.bell.store().org_fires(from, to, MAX_ORG_FIRES).await?)
+/// When those of these jobs that fire for each org do so before this time.
+async fn org_schedules(request: &UiRequest, jobs: &[JobRow], to: Timestamp) -> Result<OrgSchedules, Problem> {
+    Ok(request.app.bell.reports().org_schedules(jobs, to).await?)
 }
 
 /// How many runs of all jobs started between these bounds, and how many of them failed. What is to come has no runs.

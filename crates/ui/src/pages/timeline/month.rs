@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use jiff::civil::{Date, Weekday};
 use jiff::{ToSpan, Zoned};
 
-use super::ahead::{Ahead, own_spec};
+use super::ahead::{Ahead, Known, own_spec};
 use super::forecast::{Forecast, Herd, Input};
-use super::{HerdLine, counted_jobs, org_fires, runs_between, url_time};
+use super::{HerdLine, counted_jobs, org_schedules, runs_between, url_time};
 use crate::chart::counted;
 use crate::frozen::just_before;
 use crate::{Frame, Section, UiRequest, UiResponse};
@@ -72,16 +72,17 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     };
     let dates: Vec<Date> = (0..first.days_in_month()).filter_map(|day| first.checked_add(day.days()).ok()).collect();
     let bounds = midnights(first, &zone)?;
-    let (from, to) = (bounds[0], bounds[bounds.len() - 1]);
+    let to = bounds[bounds.len() - 1];
     let current = JobFilter { status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
     let (jobs, more) = counted_jobs(&request, &JobFilter { sort: JobSort::NextRunAt, ..current }).await?;
     let freezes = request.app.bell.freezes().list().await?;
-    let orgs = org_fires(&request, request.now.max(from), to).await?;
-    let forecast = Forecast::new(&Input { jobs: &jobs, freezes: &freezes, orgs: &orgs, now: request.now }, &bounds);
+    let orgs = org_schedules(&request, &jobs, to).await?;
+    let known = Known { freezes: &freezes, orgs: &orgs, now: request.now };
+    let forecast = Forecast::new(&Input { jobs: &jobs, known }, &bounds);
     let ran = runs_between(&request, &bounds).await?;
     let days = dates.iter().zip(bounds.windows(2)).enumerate().map(|(index, (date, bounds))| {
         let day = Day::new(*date, (bounds[0], bounds[1]), today, &request);
-        let stopped = stopped(&jobs, &freezes, (bounds[0].max(request.now), bounds[1]), request.now);
+        let stopped = stopped(&jobs, &known, (bounds[0].max(request.now), bounds[1]));
         let touches =
             |freeze: &&Freeze| freeze.span().is_some_and(|span| span.from < bounds[1] && span.until > bounds[0]);
         let planned = forecast.starts[index];
@@ -132,20 +133,21 @@ fn midnights(first: Date, zone: &Zone) -> Result<Vec<Timestamp>, Problem> {
 }
 
 /// How many slots of a day freezes and calendars stop.
-fn stopped(jobs: &[JobRow], freezes: &[Freeze], (from, to): (Timestamp, Timestamp), now: Timestamp) -> (u64, u64) {
+fn stopped(jobs: &[JobRow], known: &Known<'_>, (from, to): (Timestamp, Timestamp)) -> (u64, u64) {
     if from >= to {
         return (0, 0);
     }
-    let is_touched = freezes.iter().filter_map(Freeze::span).any(|span| span.from < to && span.until > from);
+    let is_touched = known.freezes.iter().filter_map(Freeze::span).any(|span| span.from < to && span.until > from);
     let frozen = |job: &JobRow| -> u64 {
-        let ahead = Ahead::new(job, freezes, now).filter(|_| is_touched);
+        let ahead = Ahead::new(job, known).filter(|_| is_touched);
         ahead.map_or(0, |ahead| ahead.frozen_slots(from, to).iter().map(|(_, slots)| slots).sum())
     };
     let excluded = |job: &JobRow| -> u64 {
-        let spec = own_spec(job).filter(|spec| spec.calendars().is_some());
-        spec.map_or(0, |spec| {
-            spec.excluded_between(just_before(from), just_before(to)).iter().map(|row| row.slots).sum()
-        })
+        let Some(spec) = own_spec(job) else {
+            return known.orgs.get(job.id()).map_or(0, |schedule| schedule.excluded(from, to));
+        };
+        let rows = spec.calendars().map(|_| spec.excluded_between(just_before(from), just_before(to)));
+        rows.into_iter().flatten().map(|row| row.slots).sum()
     };
     (jobs.iter().map(frozen).sum(), jobs.iter().map(excluded).sum())
 }

@@ -7,7 +7,14 @@ fn at(minute: i64) -> Timestamp {
 }
 
 fn run(from: i64) -> Event {
-    Event { what: What::Run(RunStatus::Succeeded), at: at(from), until: Some(at(from + 5)), href: None, runs: 1 }
+    Event {
+        what: What::Run(RunStatus::Succeeded),
+        at: at(from),
+        until: Some(at(from + 5)),
+        href: None,
+        runs: 1,
+        zones: 0,
+    }
 }
 
 fn window(from: i64, to: i64, now: i64) -> Window {

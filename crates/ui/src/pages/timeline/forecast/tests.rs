@@ -1,8 +1,11 @@
 use std::collections::BTreeMap;
 
+use everbell::client::OrgSchedules;
 use everbell::core::change;
 use everbell_core::cron::Expression;
-use everbell_core::{Definition, Job, JobKey, Json, OrgId, Policies, PolicyValues, Scope, Spec, Target, Zone};
+use everbell_core::freeze::Freeze;
+use everbell_core::org::{OrgGroup, OrgGroups, OrgSchedule};
+use everbell_core::{Definition, Job, JobId, JobKey, Json, OrgId, Policies, PolicyValues, Scope, Spec, Target, Zone};
 use jiff::SignedDuration;
 use uuid::Uuid;
 
@@ -51,14 +54,18 @@ fn hours() -> Vec<Timestamp> {
     (0..=12).map(|hour| at("2026-11-15T12:00:00Z") + SignedDuration::from_hours(hour)).collect()
 }
 
-fn forecast(jobs: &[JobRow], freezes: &[Freeze], orgs: &[OrgFires]) -> Forecast {
-    Forecast::new(&Input { jobs, freezes, orgs, now: now() }, &hours())
+fn forecast(jobs: &[JobRow], freezes: &[Freeze]) -> Forecast {
+    for_orgs(jobs, freezes, &OrgSchedules::default())
+}
+
+fn for_orgs(jobs: &[JobRow], freezes: &[Freeze], orgs: &OrgSchedules) -> Forecast {
+    Forecast::new(&Input { jobs, known: Known { freezes, orgs, now: now() } }, &hours())
 }
 
 #[test]
 fn every_fire_of_a_frequent_job_is_counted_to_the_edge() {
     let jobs = [plain(1, "*/2 * * * * *"), plain(2, "0 * * * *")];
-    let forecast = forecast(&jobs, &[], &[]);
+    let forecast = forecast(&jobs, &[]);
     // In the first hour from 12:00:32 on: what is due now is no longer to come. The hourly job fired at 12:00.
     assert_eq!(forecast.starts[0], 1_784);
     assert!(forecast.starts[1..].iter().all(|starts| *starts == 1_801), "{:?}", forecast.starts);
@@ -68,7 +75,7 @@ fn every_fire_of_a_frequent_job_is_counted_to_the_edge() {
 #[test]
 fn slots_of_a_freeze_are_not_counted() {
     let jobs = [plain(1, "*/2 * * * * *"), plain(2, "0 * * * *")];
-    let forecast = forecast(&jobs, &[freeze("2026-11-15T14:00:00Z", "2026-11-15T15:30:00Z")], &[]);
+    let forecast = forecast(&jobs, &[freeze("2026-11-15T14:00:00Z", "2026-11-15T15:30:00Z")]);
     assert_eq!(forecast.starts[1..5], [1_801, 0, 900, 1_801]);
 }
 
@@ -80,9 +87,9 @@ fn minutes_in_which_many_jobs_fire_are_named_once() {
     let herd = |time: &str, jobs, runs| Herd { at: at(time), jobs, runs };
     let busiest = herd("2026-11-15T18:00:00Z", 8, 8);
     let hourly = herd("2026-11-15T13:00:00Z", 6, 6);
-    assert_eq!(forecast(&jobs, &[], &[]).herds, [busiest, hourly], "the same six jobs are not named for each hour");
-    assert_eq!(forecast(&jobs[..4], &[], &[]).herds, [], "four jobs are no herd");
-    let peaks = forecast(&jobs, &[], &[]).peaks;
+    assert_eq!(forecast(&jobs, &[]).herds, [busiest, hourly], "the same six jobs are not named for each hour");
+    assert_eq!(forecast(&jobs[..4], &[]).herds, [], "four jobs are no herd");
+    let peaks = forecast(&jobs, &[]).peaks;
     assert_eq!((&peaks[0], &peaks[1]), (&None, &Some(herd("2026-11-15T13:00:00Z", 6, 6))));
     assert_eq!(peaks[6], Some(herd("2026-11-15T18:00:00Z", 8, 8)));
 }
@@ -92,27 +99,59 @@ fn jobs_with_jitter_are_no_herd() {
     let jitter = PolicyValues { jitter: std::time::Duration::from_mins(30), ..PolicyValues::default() };
     let jitter = Policies::new(jitter).unwrap();
     let jobs: Vec<JobRow> = (0..20).map(|number| job(number, "0 18 * * *", jitter.clone())).collect();
-    let forecast = forecast(&jobs, &[], &[]);
+    let forecast = forecast(&jobs, &[]);
     assert_eq!(forecast.starts.iter().sum::<u64>(), 20);
     assert_eq!(forecast.starts[6], 20, "all within half an hour after 18:00");
     assert!(forecast.herds.iter().all(|herd| herd.runs < 8), "{:?}", forecast.herds);
 }
 
+/// A per-org job, and its schedule for these orgs.
+fn each(number: u8, cron: &str, policies: Policies, zones: &[(&str, u64)]) -> (JobRow, OrgSchedules) {
+    let mut row = job(number, cron, policies);
+    row.job.definition =
+        everbell_core::with!(Definition { scope: Scope::PerOrg, ..(*row.job.definition).clone() }).into();
+    let groups = zones.iter().map(|(timezone, orgs)| OrgGroup {
+        timezone: (*timezone).to_owned(),
+        override_: None,
+        orgs: *orgs,
+        first_org: OrgId::new("acme").unwrap(),
+    });
+    let schedule = OrgSchedule::new(&row.job.definition, &row.job.state, &OrgGroups::new(groups), now()).unwrap();
+    let schedules = OrgSchedules::from_iter([(row.id(), schedule)]);
+    (row, schedules)
+}
+
 #[test]
-fn orgs_count_each() {
-    let mut each = plain(1, "0 18 * * *");
-    let definition = everbell_core::with!(Definition { scope: Scope::PerOrg, ..(*each.job.definition).clone() });
-    each.job.definition = definition.into();
-    let at = at("2026-11-15T17:00:00Z");
-    let org = |job| OrgFires { job, at, first_org: OrgId::new("acme").unwrap(), orgs: 40 };
-    let own = each.job.definition.id;
-    let orgs = [org(own), org(JobId::new(at, [99; 10]))];
-    let jobs = [each];
-    let found = forecast(&jobs, &[], &orgs);
-    assert_eq!(found.starts[5], 40, "not those of a job that is not listed");
-    assert_eq!(found.herds, [Herd { at, jobs: 1, runs: 40 }]);
-    let frozen = forecast(&jobs, &[freeze("2026-11-15T16:00:00Z", "2026-11-15T18:00:00Z")], &orgs);
-    assert_eq!(frozen.starts.iter().sum::<u64>(), 0);
+fn every_org_counts_at_every_slot() {
+    let zones = [("UTC", 40), ("Europe/Berlin", 7), ("Asia/Tokyo", 3)];
+    // Six in the evening and midnight: 18:00 and 00:00 in London, 17:00 and 23:00 in Berlin, 15:00 and 21:00 in Tokyo.
+    let (row, orgs) = each(1, "0 */6 * * *", Policies::default(), &zones);
+    let jobs = [row];
+    let found = for_orgs(&jobs, &[], &orgs);
+    // The pieces begin at 12:00; what fires at midnight is in the next.
+    assert_eq!(found.starts, [0, 0, 0, 3, 0, 7, 40, 0, 0, 3, 0, 7]);
+    let herd = |time: &str, runs| Herd { at: at(time), jobs: 1, runs };
+    assert_eq!(found.herds, [herd("2026-11-15T18:00:00Z", 40)], "the same job is named once");
+    assert_eq!(found.peaks[11], Some(herd("2026-11-15T23:00:00Z", 7)));
+    let frozen = for_orgs(&jobs, &[freeze("2026-11-15T16:00:00Z", "2026-11-15T23:00:00Z")], &orgs);
+    assert_eq!(frozen.starts, [0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7]);
+}
+
+#[test]
+fn orgs_of_a_frequent_job_are_counted_by_arithmetic() {
+    let (row, orgs) = each(1, "* * * * *", Policies::default(), &[("UTC", 40), ("Asia/Tokyo", 2)]);
+    let found = for_orgs(&[row], &[], &orgs);
+    assert_eq!(found.starts[1..], [60 * 42; 11]);
+    assert!(found.herds.is_empty() && !found.is_cut);
+}
+
+#[test]
+fn jitter_spreads_the_orgs_of_a_herd() {
+    let jitter = PolicyValues { jitter: std::time::Duration::from_mins(30), ..PolicyValues::default() };
+    let (row, orgs) = each(1, "50 17 * * *", Policies::new(jitter).unwrap(), &[("UTC", 600)]);
+    let found = for_orgs(&[row], &[], &orgs);
+    assert_eq!(found.starts[5..7], [200, 400], "ten minutes before six, twenty after");
+    assert_eq!(found.herds, [Herd { at: at("2026-11-15T17:50:00Z"), jobs: 1, runs: 20 }]);
 }
 
 #[test]
@@ -120,7 +159,9 @@ fn the_work_is_bounded_and_says_so() {
     // Each is counted by piece, of which there are a thousand.
     let jobs: Vec<JobRow> = (0..250).map(|number| plain(number, "* * * * * *")).collect();
     let bounds: Vec<Timestamp> = (0..=1_000).map(|piece| now() + SignedDuration::from_secs(piece)).collect();
-    let forecast = Forecast::new(&Input { jobs: &jobs, freezes: &[], orgs: &[], now: now() }, &bounds);
+    let orgs = OrgSchedules::default();
+    let known = Known { freezes: &[], orgs: &orgs, now: now() };
+    let forecast = Forecast::new(&Input { jobs: &jobs, known }, &bounds);
     assert!(forecast.is_cut);
     assert_eq!(forecast.starts[1], 200);
 }
