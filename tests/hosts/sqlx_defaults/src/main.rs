@@ -1,8 +1,9 @@
-//! Schedules a job in a transaction of the program's own pool, beside SeaORM on the same database.
+//! Schedules a job in a transaction of the program's own pool, beside SeaORM and a queue of apalis on the same database.
 
 use std::error::Error;
 use std::time::Duration;
 
+use apalis_postgres::PostgresStorage;
 use everbell::{Everbell, Schedule};
 use sea_orm::{ConnectionTrait, Database, Statement};
 use sqlx::PgPool;
@@ -16,6 +17,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let orm = Database::connect(&url).await?;
     let backend = orm.get_database_backend();
     orm.execute_raw(Statement::from_string(backend, "create table if not exists orders (id bigint)")).await?;
+    // Its tables are in a schema of their own, too, and so is the record of its migrations.
+    PostgresStorage::<()>::setup(&pool).await?;
 
     let bell = Everbell::builder().database(&url).target("remind", remind).build().await?;
     let schedule = Schedule::once("reminder-7", bell.now() + Duration::from_secs(60)).target("remind");
