@@ -60,8 +60,7 @@ async fn a_key_belongs_to_one_program_until_another_adopts_it(stored: Stored) {
     synced(program(&stored, &clock, "billing", &["a", "b"])).await;
     let error = program(&stored, &clock, "mail", &["a", "c"]).build().await.unwrap_err().to_string();
     assert!(
-        error
-            .starts_with("schedule `a` is there already: version 1 is owned by the program `billing`; use another key"),
+        error.starts_with("schedule `a` already exists: version 1 is owned by the program `billing`; use another key"),
         "{error}"
     );
     let plan = program(&stored, &clock, "mail", &["a"]).plan().await.unwrap().to_string();

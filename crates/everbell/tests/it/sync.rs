@@ -179,7 +179,8 @@ async fn a_job_of_somebody_else_is_a_conflict_unless_it_may_be_adopted() {
     let wanted = "! conflict     a v1, owned by api; allow to adopt it\n+ create       b v1, next 2026-11-16T09:00:00Z";
     assert!(plan.to_string().starts_with(wanted), "{plan}");
     let error = program(&stored, &clock, [daily("a"), daily("b")]).build().await.unwrap_err().to_string();
-    let wanted = "schedule `a` is there already: version 1 is owned by api; take it over with `.adopt(true)`, or use another key";
+    let wanted =
+        "schedule `a` already exists: version 1 is owned by api; take it over with `.adopt(true)`, or use another key";
     assert_eq!(error, wanted);
     assert!(matches!(bell.jobs().get("b").await, Err(StoreError::NotFound { .. })), "all or nothing");
 
