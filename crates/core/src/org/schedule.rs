@@ -152,12 +152,12 @@ impl OrgSchedule {
             return None;
         }
         let jitter = job.policies.jitter;
-        let after = match &state.pause {
-            Some(pause) => pause.until?.max(now),
-            // The fires of an earlier slot may still be to come.
-            None => {
-                SignedDuration::try_from(jitter).ok().and_then(|jitter| now.checked_sub(jitter).ok()).unwrap_or(now)
-            }
+        let after = if let Some(pause) = &state.pause {
+            pause.until?.max(now)
+        } else {
+            // The fires of an earlier slot may still be to come, but none is from before the job.
+            let jitter = SignedDuration::try_from(jitter).unwrap_or_default();
+            now.checked_sub(jitter).unwrap_or(now).max(job.created_at).min(now)
         };
         let mut zones: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut own, mut unreadable) = (Vec::new(), 0);

@@ -134,6 +134,9 @@ fn jitter_spreads_a_slot_evenly() {
         (10, (at("2026-11-16T08:00:00Z"), 2), at("2026-11-16T08:09:00Z"))
     );
     assert_eq!(spread.iter().map(|(_, orgs)| orgs).sum::<u64>(), 25);
+    let created = everbell_core::with!(Definition { created_at: at("2026-11-16T08:02:00Z"), ..job.clone() });
+    let new = schedule(&created, vec![zone("UTC", 25, "a")], "2026-11-16T08:05:00Z");
+    assert_eq!(slots(&new, "2026-11-16T00:00:00Z", "2026-11-18T00:00:00Z").len(), 1, "the slot is older than the job");
     let dense = schedule(&given_minutely(), vec![zone("UTC", 3, "a")], "2026-11-16T08:05:00Z");
     let first = dense.slots(at("2026-11-16T08:05:30Z"), at("2026-11-16T09:00:00Z")).next().unwrap();
     assert_eq!(first.within, Duration::from_mins(1), "shorter than the wait for the next slot");

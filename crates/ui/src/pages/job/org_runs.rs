@@ -107,7 +107,8 @@ impl OrgRunData {
             runs: Counts::new(RunStatus::ALL.iter().map(|status| (*status, bucket.count(*status)))),
             href: format!("/runs?jobKey={}&from={}&to={}", subject.part, time(bucket.from), time(bucket.to)),
         };
-        let slots: Vec<Stack> = self.buckets.iter().map(stack).collect();
+        // Slots from before its first run would only push the others aside.
+        let slots: Vec<Stack> = self.buckets.iter().map(stack).skip_while(|slot| slot.runs.total() == 0).collect();
         let picture = || stacks(&Stacks { id: "slot-stacks", job: &subject.key, zone: &zone, slots: &slots });
         let next = self.next.iter().map(|slot| NextSlot {
             local: clock.day(slot.at, Some(&subject.zone)),
