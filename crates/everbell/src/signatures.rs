@@ -12,7 +12,7 @@ pub use everbell_core::change::NewJob;
 pub use everbell_core::cron::Dst;
 pub use everbell_core::fan_in::{FanIn, GroupBy};
 pub use everbell_core::handover::{Handover, Progress};
-pub use everbell_core::org::{OrgSettings, OrgUpdate, Override, TimezoneChange, WhatIf};
+pub use everbell_core::org::{OrgSchedule, OrgSettings, OrgSlot, OrgUpdate, Override, TimezoneChange, WhatIf};
 pub use everbell_core::outage::{Absence, Outage};
 pub use everbell_core::remote::Refusal;
 pub use everbell_core::repair::Repair;

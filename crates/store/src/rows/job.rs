@@ -134,16 +134,7 @@ impl JobColumns {
     fn spec(&self) -> Result<Spec, String> {
         let zone = Zone::get(&self.timezone).map_err(|error| error.to_string())?;
         let spec = match (&self.cron_expression, self.run_at) {
-            (Some(text), _) if let Some(after) = After::parse(text) => {
-                Spec::following(after.map_err(|error| error.to_string())?, zone)
-            }
-            (Some(text), _) if let Some(fan_in) = FanIn::parse(text) => {
-                Spec::following_all(fan_in.map_err(|error| error.to_string())?, zone)
-            }
-            (Some(text), _) => {
-                let expression = Expression::parse(text).map_err(|error| error.to_string())?;
-                Spec::recurring(expression, zone, self.anchor_at.into())
-            }
+            (Some(text), _) => self.spec_of(text, zone)?,
             (None, Some(at)) => Spec::once(at.into(), zone).map_err(|error| error.to_string())?,
             (None, None) => return Err("neither an expression nor a time".to_owned()),
         };
@@ -153,6 +144,18 @@ impl JobColumns {
         };
         let bounds = (self.start_at.map(Into::into), self.end_at.map(Into::into));
         spec.with_dst(dst).with_bounds(bounds.0, bounds.1).map_err(|error| error.to_string())
+    }
+
+    /// The schedule that a text stands for: that of one job before, of several, or of an expression.
+    fn spec_of(&self, text: &str, zone: Zone) -> Result<Spec, String> {
+        if let Some(after) = After::parse(text) {
+            return Ok(Spec::following(after.map_err(|error| error.to_string())?, zone));
+        }
+        if let Some(fan_in) = FanIn::parse(text) {
+            return Ok(Spec::following_all(fan_in.map_err(|error| error.to_string())?, zone));
+        }
+        let expression = Expression::parse(text).map_err(|error| error.to_string())?;
+        Ok(Spec::recurring(expression, zone, self.anchor_at.into()))
     }
 
     /// The parts of a schedule that cannot be read as a whole.
