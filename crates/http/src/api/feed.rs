@@ -65,7 +65,7 @@ fn about(next: &NextFires) -> String {
     }
     if !next.complete {
         sentences
-            .push("Some orgs are missing, because they have too many different time zones and overrides.".to_owned());
+            .push("Some are missing, because there are too many jobs, time zones or overrides to read.".to_owned());
     }
     sentences.join(" ")
 }
