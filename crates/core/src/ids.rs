@@ -1,6 +1,7 @@
 //! Names of things: validated where they are made, so that everything behind can trust them.
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -253,7 +254,7 @@ macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident, $field:literal) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Box<str>);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The text, if it is 1 to 200 bytes of printable characters without white space around them.

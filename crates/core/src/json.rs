@@ -4,6 +4,7 @@
 //! PostgreSQL refuses; numbers that no `f64` can hold, which serde refuses to read back; depth and size without bound.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::ids::Invalid;
 
@@ -12,7 +13,7 @@ const MAX_DEPTH: usize = 64;
 
 /// A JSON document of at most 1 MiB and 64 levels.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Json(Box<str>);
+pub struct Json(Arc<str>);
 
 impl Json {
     /// The text, if it is one JSON value that every store can keep. `field` names it in the refusal.

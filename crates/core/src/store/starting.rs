@@ -83,7 +83,7 @@ impl StartRuns<'_> {
     }
 
     /// The claim of a new run that starts with its plan.
-    pub fn claim(&self, job: &Arc<Definition>, org: Option<&OrgId>, new: &NewRun) -> Claim {
+    pub fn claim(&self, job: &Arc<Definition>, org: Option<OrgId>, new: NewRun) -> Claim {
         let (now, lease_until) = (micros(self.now), micros(self.lease_until));
         let mut run = Run::planned(job, org, new, now);
         run.start(self.instance, now, lease_until);
@@ -93,21 +93,21 @@ impl StartRuns<'_> {
 
 impl Run {
     /// A run as a plan of this job makes it, for this org or none: skipped, or pending.
-    pub fn planned(job: &Definition, org: Option<&OrgId>, new: &NewRun, now: Timestamp) -> Run {
-        let mut run = Run::new(new.id, job.target.clone(), new.trigger.clone(), micros(new.scheduled_at), micros(now));
+    pub fn planned(job: &Definition, org: Option<OrgId>, new: NewRun, now: Timestamp) -> Run {
+        let mut run = Run::new(new.id, job.target.clone(), new.trigger, micros(new.scheduled_at), micros(now));
         run.job_id = Some(job.id);
         run.job_key = Some(job.key.clone());
         run.job_version = Some(job.version);
-        run.org = org.cloned();
+        run.org = org;
         run.local_date = new.local_date;
-        run.payload = new.payload.clone().unwrap_or_else(|| job.payload.clone());
-        run.trace_context.clone_from(&new.trace_context);
+        run.payload = new.payload.unwrap_or_else(|| job.payload.clone());
+        run.trace_context = new.trace_context;
         run.slot_at = new.slot_at.map(micros);
         if new.skip.is_some() {
             run.status = RunStatus::Skipped;
         }
-        run.skip.clone_from(&new.skip);
         run.held = new.held && new.skip.is_none();
+        run.skip = new.skip;
         run.catch_up = new.catch_up;
         run.folded = new.folded;
         run

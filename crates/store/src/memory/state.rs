@@ -232,7 +232,7 @@ impl State {
         if let Some(slot) = slot {
             self.slots.insert(slot, new.id);
         }
-        let run = Run::planned(job, owner.1.as_ref(), new, now);
+        let run = Run::planned(job, owner.1.clone(), new.clone(), now);
         if run.status.is_terminal() {
             self.ended.insert(run.id, run);
         } else {

@@ -45,7 +45,7 @@ impl State {
         let mut claims = Vec::new();
         for (due, run) in picked.into_iter().map(|place| runs[place]) {
             let Some(active) = self.active.get_mut(&run.id) else { continue };
-            let claim = start.claim(&due.job, due.timer.org.as_ref(), run);
+            let claim = start.claim(&due.job, due.timer.org.clone(), run.clone());
             active.run = claim.run.clone();
             claims.push(claim);
         }

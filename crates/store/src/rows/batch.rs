@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use everbell_core::plan::Plan;
 use everbell_core::settle::{Next, Transition, cancel_retry};
-use everbell_core::store::{AuditEntry, Claim, Planned, PlannedRun, Recorded, StartRuns};
+use everbell_core::store::{AuditEntry, Planned, PlannedRun, Recorded, StartRuns};
 use everbell_core::{Definition, Gap, JobId, NewRun, OrgId, RunId, RunStatus, SkipReason, Timer};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -153,14 +153,6 @@ impl PlanBatch {
         self.runs.iter().filter(move |_| !all)
     }
 
-    /// The claims of the runs that started with their plan, of those that were really inserted.
-    fn claims(&self, request: Option<&StartRuns<'_>>, inserted: &HashSet<Uuid>) -> Vec<Claim> {
-        let Some((request, starts)) = request.zip(self.starts.as_ref()) else { return Vec::new() };
-        let picked = starts.picked.iter().map(|place| &self.planned[*place]);
-        let new = picked.filter(|(_, _, run)| inserted.contains(&run.id.as_uuid()));
-        new.map(|(job, org, run)| request.claim(job, org.as_ref(), run)).collect()
-    }
-
     /// Returns the result of the plans, given the runs that were really inserted, and how they were to start.
     pub(crate) fn into_planned(
         self,
@@ -168,19 +160,29 @@ impl PlanBatch {
         start: Option<&StartRuns<'_>>,
         next_due_at: Option<Micros>,
     ) -> Planned {
-        let claims = self.claims(start, inserted);
-        let new = self.planned.into_iter().filter(|(_, _, run)| inserted.contains(&run.id.as_uuid()));
+        let is_new = |run: &NewRun| inserted.contains(&run.id.as_uuid());
+        let new = self.planned.iter().filter(|(_, _, run)| is_new(run));
+        let runs = new.map(|(job, _, run)| PlannedRun {
+            id: run.id,
+            job: Arc::clone(job),
+            slot_at: run.slot_at,
+            skipped: run.skip.as_ref().map(SkipReason::as_str),
+        });
+        let runs = runs.collect();
+        let mut planned: Vec<_> = self.planned.into_iter().map(Some).collect();
+        // Those that started with their plan, in the order in which they start.
+        let claim = |(request, place): (&StartRuns<'_>, &usize)| {
+            let (job, org, run) = planned[*place].take().filter(|(_, _, run)| is_new(run))?;
+            Some(request.claim(&job, org, run))
+        };
+        let started = start.zip(self.starts.as_ref());
+        let places =
+            started.into_iter().flat_map(|(request, starts)| starts.picked.iter().map(move |at| (request, at)));
+        let claims = places.filter_map(claim).collect();
         Planned {
             timers: self.timers.len() as u32,
             claims,
-            runs: new
-                .map(|(job, _, run)| PlannedRun {
-                    id: run.id,
-                    job,
-                    slot_at: run.slot_at,
-                    skipped: run.skip.as_ref().map(SkipReason::as_str),
-                })
-                .collect(),
+            runs,
             gaps: self.planned_gaps,
             errored: self.errors.into_iter().map(|(id, error)| (JobId::from_uuid(id), error)).collect(),
             org_errors: self.org_errors.into_iter().filter_map(OrgError::into_reported).collect(),

@@ -163,8 +163,8 @@ impl RunValues {
         RunValues {
             job_id: Some(job.id.as_uuid()),
             org_id: super::org_text(org).to_owned(),
-            target: job.target.to_string(),
-            payload: run.payload.as_ref().map(ToString::to_string),
+            target: job.target.as_str().to_owned(),
+            payload: run.payload.as_ref().map(|payload| payload.as_str().to_owned()),
             skip_reason: run.skip.as_ref().map(SkipReason::as_str),
             skip_detail: run.skip.as_ref().map(skip_detail),
             held: run.held,
