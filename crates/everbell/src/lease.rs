@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use everbell_core::store::LeaseTerms;
-use tokio::sync::watch;
-
 use crate::clock::Clock;
+use crate::run_signals::RunSignals;
+use everbell_core::store::LeaseTerms;
 
 /// The lease of a run, measured on the monotonic clock of its instance.
 ///
@@ -15,21 +14,17 @@ use crate::clock::Clock;
 /// this one, as with SQLite. A target that starts something outside of this process can use it to end that by itself.
 #[derive(Clone, Debug)]
 pub struct Lease {
-    /// When the request that last renewed it was sent.
-    renewed: watch::Receiver<Duration>,
+    signals: Arc<RunSignals>,
+    /// The renewal that [`Lease::renewed`] has told of.
+    seen: Duration,
     terms: LeaseTerms,
     stops: bool,
     clock: Arc<dyn Clock>,
 }
 
 impl Lease {
-    pub(crate) fn new(
-        renewed: watch::Receiver<Duration>,
-        terms: LeaseTerms,
-        stops: bool,
-        clock: Arc<dyn Clock>,
-    ) -> Lease {
-        Lease { renewed, terms, stops, clock }
+    pub(crate) fn new(signals: Arc<RunSignals>, terms: LeaseTerms, stops: bool, clock: Arc<dyn Clock>) -> Lease {
+        Lease { seen: signals.renewed(), signals, terms, stops, clock }
     }
 
     /// Returns how long until the handler is asked to stop unless the lease is renewed; `None` if a lost lease does not
@@ -46,10 +41,10 @@ impl Lease {
 
     /// Resolves when the lease is renewed; never if a lost lease does not stop the handler.
     pub async fn renewed(&mut self) {
-        // An error means that the instance is gone.
-        if !self.stops || self.renewed.changed().await.is_err() {
+        if !self.stops {
             std::future::pending::<()>().await;
         }
+        self.seen = self.signals.renewed_after(self.seen).await;
     }
 
     /// Whether too little of it is left to start anything, whatever the job's policy says. A target checks this right
@@ -84,6 +79,6 @@ impl Lease {
     }
 
     fn left(&self, after: Duration) -> Duration {
-        (*self.renewed.borrow() + after).saturating_sub(self.clock.monotonic())
+        (self.signals.renewed() + after).saturating_sub(self.clock.monotonic())
     }
 }

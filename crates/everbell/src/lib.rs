@@ -109,6 +109,7 @@ mod parent_job;
 mod parts;
 mod remote_side;
 mod run;
+mod run_signals;
 mod run_token;
 mod running;
 mod schedule;

@@ -11,12 +11,12 @@ use everbell_core::{
 };
 use jiff::civil::Date;
 use jiff::{Timestamp, Zoned};
-use tokio::sync::watch;
 use tracing::{Span, info_span};
 
 use crate::events::{Event, Events, RunInfo};
 use crate::lease::Lease;
 use crate::remote_side::RemoteSide;
+use crate::run_signals::RunSignals;
 use crate::trace::TracingHook;
 
 /// The run that a handler works on. Cheap to clone.
@@ -28,7 +28,7 @@ struct Inner {
     claim: Claim,
     upstreams: Vec<RunRecord>,
     events: Events,
-    stop: watch::Receiver<bool>,
+    signals: Arc<RunSignals>,
     lease: Lease,
     output: Mutex<Tail>,
     /// The number of callers that wait in [`Run::canceled`].
@@ -76,7 +76,7 @@ impl Run {
         claim: Claim,
         upstreams: Vec<RunRecord>,
         events: Events,
-        stop: watch::Receiver<bool>,
+        signals: Arc<RunSignals>,
         lease: Lease,
         tracing: TracingHook,
     ) -> Run {
@@ -86,7 +86,7 @@ impl Run {
             claim,
             upstreams,
             events,
-            stop,
+            signals,
             lease,
             output,
             awaiting_stop,
@@ -232,17 +232,13 @@ impl Run {
     /// Whether this run should stop: it took too long, it was canceled, its lease is lost, or its instance shuts down.
     /// Some time after that it is dropped at its next `.await`.
     pub fn is_canceled(&self) -> bool {
-        *self.0.stop.borrow()
+        self.0.signals.is_canceled()
     }
 
     /// Resolves when this run should stop.
     pub async fn canceled(&self) {
         let _waiting = Counted::new(&self.0.awaiting_stop);
-        let mut stop = self.0.stop.clone();
-        // The sender is gone, so no request to stop can come.
-        if stop.wait_for(|stop| *stop).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.0.signals.canceled().await;
     }
 
     /// Whether a caller waits in [`Run::canceled`].

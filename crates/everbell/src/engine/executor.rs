@@ -10,17 +10,17 @@ use everbell_core::settle::{Outcome, Settling, Then, Transition, settle};
 use everbell_core::store::Claim;
 use everbell_core::{DEFAULT_TIMEOUT, Definition, Failure, FailureCode, OnLeaseLoss, RunStatus};
 use jiff::Timestamp;
-use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tracing::{Instrument, error, warn};
 
-use super::inflight::{Attempt, Begun, Stop};
+use super::inflight::{Attempt, Tracked};
 use super::{Shared, remote, upstream};
 use crate::clock::{between, later};
 use crate::events::{Event, RunInfo};
 use crate::lease::Lease;
 use crate::run::{self, Run};
-use crate::targets::Served;
+use crate::run_signals::{RunSignals, Stop};
+use crate::targets::{Served, Targets};
 
 /// How long an aborted handler may take to let go. One that does not is blocking its thread.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -37,6 +37,7 @@ pub(crate) struct Done {
     pub(super) pause: Option<String>,
     /// Whether its remote side goes on with it.
     pub(super) handed_over: bool,
+    pub(super) is_backfill: bool,
 }
 
 /// How a handler has ended.
@@ -60,15 +61,15 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
     let attempt = (claim.run.id, claim.run.attempt);
     // An instance must not guess about a job that it cannot read.
     let on_loss = claim.job.as_ref().map_or(OnLeaseLoss::Stop, |job| job.policies.lease_loss());
-    let Begun { asked, renewed } = shared.inflight.begin(&claim, begun, on_loss);
+    let tracked = shared.inflight.begin(&claim, begun, on_loss);
     let stops = on_loss == OnLeaseLoss::Stop && shared.store.can_partition();
-    let lease = Lease::new(renewed, shared.options.lease, stops, Arc::clone(&shared.clock));
+    let lease = Lease::new(Arc::clone(&tracked.signals), shared.options.lease, stops, Arc::clone(&shared.clock));
     let supervisor = {
-        let shared = Arc::clone(shared);
+        let (shared, tracked) = (Arc::clone(shared), Arc::clone(&tracked));
         // A task is as large as everything that it ever holds, and each of its parts keeps a copy.
         let claim = Box::new(claim);
         tokio::spawn(async move {
-            let done = work(&shared, claim, begun, Orders { asked, lease }).await;
+            let done = work(&shared, claim, begun, Orders { tracked, lease }).await;
             if shared.inflight.ended(attempt) {
                 shared.tell_of_room();
             }
@@ -77,18 +78,18 @@ pub(super) fn start(shared: &Arc<Shared>, claim: Claim, begun: Duration) {
             shared.signals.record.notify_one();
         })
     };
-    shared.inflight.supervised(attempt, supervisor.abort_handle());
+    tracked.supervised(supervisor.abort_handle());
 }
 
 /// The signals that may end a handler early.
 struct Orders {
-    asked: watch::Receiver<Option<Stop>>,
+    tracked: Arc<Tracked>,
     lease: Lease,
 }
 
 async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Orders) -> Done {
     let started_at = claim.run.started_at.unwrap_or_else(|| shared.now());
-    let info = run::info(&claim);
+    let (info, is_backfill) = (run::info(&claim), claim.run.is_backfill());
     let settling = settling(&claim);
     let job = claim.job.clone();
     let lag = between(claim.run.scheduled_at, started_at);
@@ -99,7 +100,7 @@ async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Order
         // Asked to stop while it waited for another attempt.
         (Some(by), _) => (Some(Outcome::Canceled { by: by.clone() }), String::new()),
         (None, Some(served)) => match upstream::read(shared, &claim).await {
-            Ok(upstreams) => supervise(shared, claim, upstreams, served, orders, &mut handed_over).await,
+            Ok(upstreams) => supervise(shared, &targets, claim, upstreams, served, orders, &mut handed_over).await,
             Err(failure) => (Some(Outcome::Failed { failure, then: Then::RETRY }), String::new()),
         },
         (None, None) => {
@@ -117,27 +118,28 @@ async fn work(shared: &Shared, claim: Box<Claim>, begun: Duration, orders: Order
     if handed_over {
         shared.remote.handed_over.notify_one();
     }
-    Done { run: info, job, started_at, transition, pause, handed_over }
+    Done { run: info, job, started_at, transition, pause, handed_over, is_backfill }
 }
 
 /// Runs the handler until it ends or has to: how the run ends, `None` if that is not ours to say, and what it printed.
 async fn supervise(
     shared: &Shared,
+    targets: &Targets,
     claim: Box<Claim>,
     upstreams: Vec<everbell_core::Run>,
     served: &Served,
-    Orders { mut asked, lease }: Orders,
+    Orders { tracked, lease }: Orders,
     handed_over: &mut bool,
 ) -> (Option<Outcome>, String) {
     let timeout = timeout(&claim, served);
-    let (tell, told) = watch::channel(false);
-    let tracing = shared.targets.now().tracing.clone();
-    let run = Run::new(*claim, upstreams, shared.events.clone(), told, lease.clone(), tracing);
+    let signals = Arc::clone(&tracked.signals);
+    let tracing = targets.tracing.clone();
+    let run = Run::new(*claim, upstreams, shared.events.clone(), Arc::clone(&signals), lease.clone(), tracing);
     let offer = match remote::offer(shared, &run, served, timeout).await {
         Ok(offer) => offer,
         Err(failure) => return (Some(Outcome::Failed { failure, then: Then::RETRY }), String::new()),
     };
-    shared.inflight.prints((run.id(), run.attempt()), run.clone(), shared.clock.monotonic());
+    tracked.prints(run.clone(), shared.clock.monotonic());
     let action = Arc::clone(&served.action);
     let mut handler = {
         let (run, lease) = (run.clone(), lease.clone());
@@ -149,7 +151,7 @@ async fn supervise(
             if lease.is_nearly_over() {
                 return Handled::NotCalled;
             }
-            inflight.called((run.id(), run.attempt()));
+            inflight.called(&tracked);
             let outcome = action(run.clone()).await;
             match offer {
                 Some(offer) if run.remote_side().is_handed_over() => offer.hand_over(&run).await,
@@ -176,11 +178,11 @@ async fn supervise(
             };
             return (outcome, run.output());
         }
-        outcome = interrupted(shared, &mut asked, &lease, timeout) => outcome,
+        outcome = interrupted(shared, &signals, &lease, timeout) => outcome,
     };
     // The handler has its grace period to stop, then it is dropped. What it returns meanwhile does not count: it may
     // have stopped half-way or finished.
-    tell.send_replace(true);
+    signals.cancel();
     tokio::select! {
         biased;
         _ = &mut handler.0 => {}
@@ -191,15 +193,10 @@ async fn supervise(
 }
 
 /// Waits until a handler has to stop: how its run ends then, `None` if that is not ours to say.
-async fn interrupted(
-    shared: &Shared,
-    asked: &mut watch::Receiver<Option<Stop>>,
-    lease: &Lease,
-    timeout: Duration,
-) -> Option<Outcome> {
+async fn interrupted(shared: &Shared, signals: &RunSignals, lease: &Lease, timeout: Duration) -> Option<Outcome> {
     tokio::select! {
         biased;
-        why = stop(asked) => match why {
+        why = signals.asked() => match why {
             Stop::Canceled { by } => Some(Outcome::Canceled { by }),
             Stop::LeaseLost => None,
             Stop::Shutdown => Some(Outcome::ShutDown("its instance shut down before it was done".to_owned())),
@@ -224,14 +221,6 @@ struct Handler(JoinHandle<Handled>);
 impl Drop for Handler {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-async fn stop(asked: &mut watch::Receiver<Option<Stop>>) -> Stop {
-    match asked.wait_for(Option::is_some).await.map(|stop| stop.clone()) {
-        Ok(Some(stop)) => stop,
-        // The sender is gone, so no request can come.
-        _ => std::future::pending().await,
     }
 }
 

@@ -14,10 +14,11 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tracing::warn;
 
-use super::inflight::{Attempt, Stop};
+use super::inflight::Attempt;
 use super::{Shared, Step, Wait};
 use crate::clock::later;
 use crate::events::{Event, Round};
+use crate::run_signals::Stop;
 use crate::targets::Targets;
 
 /// Heartbeats that a signal asks for are at least so far apart.

@@ -6,31 +6,22 @@
 mod places;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use everbell_core::store::Claim;
 use everbell_core::{OnLeaseLoss, RunId, Target};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use self::places::Taken;
 pub(super) use self::places::{Rooms, Take};
 use crate::run::Run;
+use crate::run_signals::{RunSignals, Stop};
 
 /// A run and its attempt: a run that is tried again may be back before the outcome of the last attempt is forgotten.
 pub(crate) type Attempt = (RunId, u32);
-
-/// Why a handler shall stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
-    /// Its cancellation was asked for.
-    Canceled { by: String },
-    /// The run does not belong to this instance any more.
-    LeaseLost,
-    /// The instance ends.
-    Shutdown,
-}
 
 #[derive(Debug)]
 pub(crate) struct Inflight {
@@ -40,8 +31,9 @@ pub(crate) struct Inflight {
     batch: u32,
     runs: Mutex<TrackedRuns>,
     left: Notify,
-    /// Notified when a handler is called, and when one has ended.
+    /// Notified when a handler is called, and when one has ended, once somebody has waited for it.
     changed: Notify,
+    is_watched: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -71,39 +63,33 @@ impl TrackedRuns {
 struct Entry {
     target: Target,
     is_backfill: bool,
-    stop: watch::Sender<Option<Stop>>,
-    /// When the request that granted or renewed its lease last was sent, by the monotonic clock.
-    renewed: watch::Sender<Duration>,
     on_lease_loss: OnLeaseLoss,
-    supervisor: Option<AbortHandle>,
-    /// The buffer that its handler prints into.
-    prints: Option<Printing>,
-    /// Whether the handler was called.
-    called: bool,
+    tracked: Arc<Tracked>,
     /// Whether the handler has ended and its outcome waits to be recorded.
     ended: bool,
 }
 
-/// The signals that the executor of a run receives.
+/// What the executor of a run shares with the others.
 #[derive(Debug)]
-pub(super) struct Begun {
-    pub(super) asked: watch::Receiver<Option<Stop>>,
-    pub(super) renewed: watch::Receiver<Duration>,
+pub(super) struct Tracked {
+    pub(super) signals: Arc<RunSignals>,
+    /// The task to abort if the run is abandoned.
+    supervisor: OnceLock<AbortHandle>,
+    /// The buffer that its handler prints into.
+    prints: OnceLock<Printing>,
+    /// Whether the handler was called.
+    called: AtomicBool,
 }
 
-impl Entry {
-    /// Requests may be answered in another order than they were sent.
-    fn renew(&self, sent: Duration) {
-        self.renewed.send_if_modified(|renewed| {
-            let is_later = sent > *renewed;
-            *renewed = sent.max(*renewed);
-            is_later
-        });
+impl Tracked {
+    /// Remembers the task to abort if the run is abandoned.
+    pub(super) fn supervised(&self, supervisor: AbortHandle) {
+        drop(self.supervisor.set(supervisor));
     }
 
-    /// The first reason counts.
-    fn ask(&self, why: &Stop) -> bool {
-        self.stop.send_if_modified(|stop| stop.is_none() && stop.replace(why.clone()).is_none())
+    /// Notes where its handler will print, from `begun` on.
+    pub(super) fn prints(&self, run: Run, begun: Duration) {
+        drop(self.prints.set(Printing { run, saved: Mutex::new(Saved { at: begun, bytes: 0 }) }));
     }
 }
 
@@ -111,49 +97,55 @@ impl Entry {
 #[derive(Debug)]
 struct Printing {
     run: Run,
-    /// When it started, or when its output was last saved, by the monotonic clock, and the number of bytes printed by
-    /// then.
-    kept_at: Duration,
-    kept: u64,
+    saved: Mutex<Saved>,
+}
+
+impl Printing {
+    fn saved(&self) -> MutexGuard<'_, Saved> {
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When a handler started, or when its output was last saved, by the monotonic clock, and the number of bytes printed by
+/// then.
+#[derive(Clone, Copy, Debug)]
+struct Saved {
+    at: Duration,
+    bytes: u64,
 }
 
 impl Inflight {
     pub(super) fn new(capacity: u32, batch: u32) -> Inflight {
         let held = TrackedRuns { all: Taken { total: capacity, ..Taken::default() }, ..TrackedRuns::default() };
-        Inflight { capacity, batch, runs: Mutex::new(held), left: Notify::new(), changed: Notify::new() }
+        let (left, changed) = (Notify::new(), Notify::new());
+        Inflight { capacity, batch, runs: Mutex::new(held), left, changed, is_watched: AtomicBool::new(false) }
     }
 
     fn runs(&self) -> MutexGuard<'_, TrackedRuns> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a run that was claimed with a request sent at `sent`. Returns the signals to stop it and of its renewed
-    /// lease.
-    pub(super) fn begin(&self, claim: &Claim, sent: Duration, on_lease_loss: OnLeaseLoss) -> Begun {
-        let (stop, asked) = watch::channel(None);
-        let (renew, renewed) = watch::channel(sent);
-        let entry = Entry {
-            target: claim.run.target.clone(),
-            is_backfill: claim.run.is_backfill(),
-            stop,
-            renewed: renew,
-            on_lease_loss,
-            supervisor: None,
-            prints: None,
-            called: false,
-            ended: false,
-        };
+    /// Adds a run that was claimed with a request sent at `sent`.
+    pub(super) fn begin(&self, claim: &Claim, sent: Duration, on_lease_loss: OnLeaseLoss) -> Arc<Tracked> {
+        let tracked = Arc::new(Tracked {
+            signals: RunSignals::new(sent),
+            supervisor: OnceLock::new(),
+            prints: OnceLock::new(),
+            called: AtomicBool::new(false),
+        });
+        let (target, is_backfill) = (claim.run.target.clone(), claim.run.is_backfill());
+        let entry = Entry { target, is_backfill, on_lease_loss, tracked: Arc::clone(&tracked), ended: false };
         let mut runs = self.runs();
         runs.count(&entry.target, entry.is_backfill, true);
         runs.entries.insert((claim.run.id, claim.run.attempt), entry);
-        Begun { asked, renewed }
+        tracked
     }
 
     /// The lease of this instance, and with it that of every run, was renewed by a request that was sent at `sent`. A run
     /// that was claimed later keeps its later time.
     pub(super) fn renew_all(&self, sent: Duration) {
         for entry in self.runs().entries.values() {
-            entry.renew(sent);
+            entry.tracked.signals.renew(sent);
         }
     }
 
@@ -161,7 +153,7 @@ impl Inflight {
     pub(super) fn renew(&self, attempts: impl IntoIterator<Item = Attempt>, sent: Duration) {
         let runs = self.runs();
         for entry in attempts.into_iter().filter_map(|attempt| runs.entries.get(&attempt)) {
-            entry.renew(sent);
+            entry.tracked.signals.renew(sent);
         }
     }
 
@@ -170,21 +162,7 @@ impl Inflight {
         let runs = self.runs();
         let entry = runs.entries.get(&attempt).filter(|entry| !entry.ended);
         if let Some(entry) = entry.filter(|entry| entry.on_lease_loss == OnLeaseLoss::Stop) {
-            entry.ask(&Stop::LeaseLost);
-        }
-    }
-
-    /// Remembers the task to abort if the run is abandoned.
-    pub(super) fn supervised(&self, attempt: Attempt, supervisor: AbortHandle) {
-        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
-            entry.supervisor = Some(supervisor);
-        }
-    }
-
-    /// Notes where its handler will print, from `begun` on.
-    pub(super) fn prints(&self, attempt: Attempt, run: Run, begun: Duration) {
-        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
-            entry.prints = Some(Printing { kept_at: begun, kept: 0, run });
+            entry.tracked.signals.ask(&Stop::LeaseLost);
         }
     }
 
@@ -192,36 +170,44 @@ impl Inflight {
     /// with how many bytes they have printed.
     pub(super) fn unsaved_outputs(&self, now: Duration, every: Duration, most: usize) -> Vec<(Run, u64)> {
         let runs = self.runs();
-        let printing = runs.entries.values().filter(|entry| !entry.ended).filter_map(|entry| entry.prints.as_ref());
-        let due = printing.filter(|printing| now.saturating_sub(printing.kept_at) >= every);
-        let mut unsaved_outputs: Vec<(&Printing, u64)> = due
-            .map(|printing| (printing, printing.run.printed()))
-            .filter(|(printing, bytes)| *bytes > printing.kept)
+        let printing =
+            runs.entries.values().filter(|entry| !entry.ended).filter_map(|entry| entry.tracked.prints.get());
+        let saved = printing.map(|printing| (*printing.saved(), &printing.run));
+        let due = saved.filter(|(saved, _)| now.saturating_sub(saved.at) >= every);
+        let mut unsaved_outputs: Vec<(Duration, &Run, u64)> = due
+            .map(|(saved, run)| (saved, run, run.printed()))
+            .filter(|(saved, _, bytes)| *bytes > saved.bytes)
+            .map(|(saved, run, bytes)| (saved.at, run, bytes))
             .collect();
-        unsaved_outputs.sort_by_key(|(printing, _)| printing.kept_at);
-        unsaved_outputs.into_iter().take(most).map(|(printing, bytes)| (printing.run.clone(), bytes)).collect()
+        unsaved_outputs.sort_by_key(|(saved_at, ..)| *saved_at);
+        unsaved_outputs.into_iter().take(most).map(|(_, run, bytes)| (run.clone(), bytes)).collect()
     }
 
     /// Notes that the output of an attempt is saved up to this byte.
     pub(super) fn kept(&self, attempt: Attempt, bytes: u64, at: Duration) {
-        if let Some(printing) = self.runs().entries.get_mut(&attempt).and_then(|entry| entry.prints.as_mut()) {
-            (printing.kept_at, printing.kept) = (at, bytes);
+        if let Some(printing) = self.runs().entries.get(&attempt).and_then(|entry| entry.tracked.prints.get()) {
+            *printing.saved() = Saved { at, bytes };
         }
     }
 
     /// Its handler is called now.
-    pub(super) fn called(&self, attempt: Attempt) {
-        if let Some(entry) = self.runs().entries.get_mut(&attempt) {
-            entry.called = true;
+    pub(super) fn called(&self, tracked: &Tracked) {
+        tracked.called.store(true, Ordering::SeqCst);
+        self.tell_watchers();
+    }
+
+    fn tell_watchers(&self) {
+        if self.is_watched.load(Ordering::SeqCst) {
+            self.changed.notify_waiters();
         }
-        self.changed.notify_waiters();
     }
 
     /// Resolves when every handler was called, or has ended without that.
     pub(crate) async fn all_called(&self) {
+        self.is_watched.store(true, Ordering::SeqCst);
         loop {
             let changed = self.changed.notified();
-            if self.runs().entries.values().all(|entry| entry.called || entry.ended) {
+            if self.runs().entries.values().all(|entry| entry.ended || entry.tracked.called.load(Ordering::SeqCst)) {
                 return;
             }
             changed.await;
@@ -239,41 +225,43 @@ impl Inflight {
         let is_news = !runs.announced && runs.all.has_many_free(self.batch) && of_target.has_many_free(self.batch);
         runs.announced |= is_news;
         drop(runs);
-        self.changed.notify_waiters();
+        self.tell_watchers();
         is_news
     }
 
-    /// Its outcome is recorded, or will never be. Returns whether it was a run of a backfill.
-    pub(super) fn remove(&self, attempt: Attempt) -> bool {
+    /// Their outcomes are recorded, or will never be.
+    pub(super) fn remove(&self, attempts: impl IntoIterator<Item = Attempt>) {
         let mut runs = self.runs();
-        let Some(entry) = runs.entries.remove(&attempt) else { return false };
-        if !entry.ended {
+        let removed: Vec<Entry> = attempts.into_iter().filter_map(|attempt| runs.entries.remove(&attempt)).collect();
+        for entry in removed.iter().filter(|entry| !entry.ended) {
             runs.count(&entry.target, entry.is_backfill, false);
         }
         if runs.entries.is_empty() {
             self.left.notify_waiters();
         }
-        entry.is_backfill
+        // The last traces of runs are freed when nobody has to wait for it.
+        drop(runs);
+        drop(removed);
     }
 
     /// Asks a handler to stop, if it is at work.
     pub(super) fn stop(&self, attempt: Attempt, why: &Stop) -> bool {
         let runs = self.runs();
         let Some(entry) = runs.entries.get(&attempt).filter(|entry| !entry.ended) else { return false };
-        entry.ask(why)
+        entry.tracked.signals.ask(why)
     }
 
     /// Asks every handler to stop.
     pub(crate) fn stop_all(&self, why: &Stop) {
         for entry in self.runs().entries.values().filter(|entry| !entry.ended) {
-            entry.ask(why);
+            entry.tracked.signals.ask(why);
         }
     }
 
     /// Ends everything without a word.
     pub(super) fn abort_all(&self) {
         for entry in self.runs().entries.values() {
-            entry.supervisor.as_ref().inspect(|supervisor| supervisor.abort());
+            entry.tracked.supervisor.get().inspect(|supervisor| supervisor.abort());
         }
     }
 
@@ -292,7 +280,7 @@ impl Inflight {
         self.runs()
             .entries
             .get(&attempt)
-            .and_then(|entry| entry.prints.as_ref())
+            .and_then(|entry| entry.tracked.prints.get())
             .is_some_and(|own| own.run.awaits_stop())
     }
 

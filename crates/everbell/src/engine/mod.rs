@@ -39,6 +39,7 @@ mod remote;
 mod remote_reaper;
 mod repairer;
 mod resumer;
+mod second_planner;
 mod shutdown;
 mod signals;
 mod starting;
@@ -48,7 +49,7 @@ mod trust;
 mod upstream;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use everbell_core::InstanceId;
@@ -65,7 +66,7 @@ pub(crate) use counter::Counter;
 pub(crate) use drive::{Step, Wait};
 pub(crate) use executor::Done;
 pub(crate) use heartbeat::Heartbeat;
-pub(crate) use inflight::{Attempt, Inflight, Stop};
+pub(crate) use inflight::{Attempt, Inflight};
 pub(crate) use last_beat::LastBeat;
 pub use options::EngineOptions;
 pub(crate) use outage::Outage;
@@ -79,15 +80,18 @@ pub(crate) use remote::end as end_remote_run;
 pub(crate) use remote_reaper::RemoteReaper;
 pub(crate) use repairer::Repairer;
 pub(crate) use resumer::Resumer;
+pub(crate) use second_planner::SecondPlanner;
 pub use shutdown::EngineFailed;
 pub(crate) use signals::Signals;
 pub(crate) use starting::Starting;
 
+use self::inflight::{Rooms, Take};
+use self::patience::Patience;
 use self::process::Process;
 use self::starting::Beginning;
 use crate::clock::Clock;
 use crate::events::{Event, Events, Round};
-use crate::targets::Serving;
+use crate::targets::{Serving, Targets};
 
 /// The time between two looks of a loop that others look for.
 const RESTING_POLL: Duration = Duration::from_mins(1);
@@ -112,6 +116,7 @@ pub(crate) struct Shared {
     pub(crate) anchoring: Anchoring,
     pub(crate) last_beat: LastBeat,
     pub(crate) remote: remote::RemoteRuns,
+    patience: Mutex<Patience>,
     /// This process, if the machine can identify it.
     process: Option<Process>,
     done: mpsc::UnboundedSender<Done>,
@@ -125,6 +130,7 @@ pub(crate) struct Shared {
 pub(crate) struct Engine {
     pub(crate) shared: Arc<Shared>,
     pub(crate) planner: Planner,
+    pub(crate) second_planner: SecondPlanner,
     pub(crate) claimer: Claimer,
     pub(crate) recorder: Recorder,
     pub(crate) heartbeat: Heartbeat,
@@ -186,6 +192,7 @@ impl Engine {
             anchoring: Anchoring::default(),
             last_beat: LastBeat::default(),
             remote: remote::RemoteRuns::default(),
+            patience: Mutex::default(),
             process: Process::own(),
             done,
             draining: AtomicBool::new(false),
@@ -193,6 +200,7 @@ impl Engine {
         });
         Engine {
             planner: Planner::new(&shared),
+            second_planner: SecondPlanner::new(&shared),
             claimer: Claimer::new(&shared),
             recorder: Recorder::new(&shared, queue),
             heartbeat: Heartbeat::new(&shared),
@@ -261,6 +269,15 @@ impl Shared {
         let took = self.clock.monotonic().saturating_sub(begun);
         let claimed = claimed.map(|claimed| u32::try_from(claimed).unwrap_or(u32::MAX));
         self.events.publish(Event::Round { instance: self.instance, round, at, begun, claimed, took });
+    }
+
+    fn patience(&self) -> MutexGuard<'_, Patience> {
+        self.patience.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves places for new slots. Those of targets whose pending runs may wait are left to them.
+    fn reserve_for_slots(&self, targets: &Targets, most: u32) -> Rooms<'_> {
+        self.inflight.reserve(targets, Take::Slots, most, |target| !self.claims.may_wait(target))
     }
 
     /// The row by which other instances know this one.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use tracing::error;
 
 use super::executor::Done;
+use super::inflight::Attempt;
 use super::{Shared, pauses};
 use crate::clock::between;
 use crate::events::Event;
@@ -69,6 +70,8 @@ impl OutcomeGroup {
         };
         let (mut answers, mut may_have_waited) = (recorded.into_iter(), false);
         let written: Vec<Outcome> = self.outcomes.drain(..count).collect();
+        let attempts: Vec<Attempt> = written.iter().map(|outcome| outcome.done.attempt()).collect();
+        let mut may_be_leased = false;
         for Outcome { mut done, in_doubt } in written {
             let applied = match done.transition.as_ref().and_then(|_| answers.next()) {
                 Some(Recorded::Applied { .. }) => true,
@@ -82,16 +85,17 @@ impl OutcomeGroup {
                 },
                 Some(Recorded::LeaseLost) | None => false,
             };
-            let is_backfill = self.shared.inflight.remove(done.attempt());
-            if is_backfill {
+            if done.is_backfill {
                 self.shared.signals.note_backfill_ended();
             }
-            may_have_waited |= is_backfill || may_be_waited_for(&done);
-            if done.transition.is_none() && !done.handed_over {
-                // It may still be leased to this instance, and then has to be given back.
-                self.shared.claims.note_dropped();
-            }
+            may_have_waited |= done.is_backfill || may_be_waited_for(&done);
+            may_be_leased |= done.transition.is_none() && !done.handed_over;
             follow_up(&self.shared, done, applied).await;
+        }
+        self.shared.inflight.remove(attempts);
+        if may_be_leased {
+            // Some may still be leased to this instance, and then have to be given back.
+            self.shared.claims.note_dropped();
         }
         Ok(may_have_waited)
     }
@@ -134,7 +138,7 @@ fn may_be_waited_for(done: &Done) -> bool {
 /// Follows up on an outcome: publishes events, wakes the claimer, pauses the job.
 async fn follow_up(shared: &Arc<Shared>, done: Done, applied: bool) {
     let Shared { events, signals, .. } = &**shared;
-    let Done { run, job, started_at, transition, pause, handed_over } = done;
+    let Done { run, job, started_at, transition, pause, handed_over, .. } = done;
     match transition.map(|transition| transition.to).filter(|_| applied) {
         Some(Next::Finish { status, finished_at, failure, .. }) => {
             let (code, message) = failure.map(|failure| (failure.code, failure.message)).unzip();

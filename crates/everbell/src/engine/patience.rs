@@ -47,10 +47,12 @@ impl Patience {
         }
     }
 
-    /// A run of this target started.
-    pub(super) fn started(&mut self, target: &Target) {
-        if let Some(behind) = self.0.get_mut(target) {
-            behind.left += EXTRA_WAIT_PER_START;
+    /// A run of each of these targets started.
+    pub(super) fn started<'a>(&mut self, targets: impl Iterator<Item = &'a Target>) {
+        for target in targets {
+            if let Some(behind) = self.0.get_mut(target) {
+                behind.left += EXTRA_WAIT_PER_START;
+            }
         }
     }
 
@@ -125,7 +127,7 @@ mod tests {
         let mut patience = Patience::default();
         patience.planned(&targets(&["mail", "log"]), true);
         for _ in 0..20_000 {
-            patience.started(&targets(&["mail"])[0]);
+            patience.started(targets(&["mail"]).iter());
         }
         assert_eq!(patience.has_no_room(targets(&["mail"]), MILLI), (vec![], Some(2_000 * MILLI)));
         assert_eq!(patience.has_no_room(targets(&["log", "mail"]), 2 * MILLI), (vec![], Some(1_000 * MILLI)));

@@ -18,8 +18,7 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 
 use super::batch::{BatchSize, Ramp};
-use super::inflight::{Rooms, Take};
-use super::patience::Patience;
+use super::inflight::Rooms;
 use super::{Shared, Step, Wait, executor};
 use crate::clock::{between, later};
 use crate::events::{Event, Round};
@@ -29,9 +28,6 @@ pub(crate) struct Planner {
     shared: Arc<Shared>,
     batch: BatchSize,
     ramp: Ramp,
-    patience: Patience,
-    /// Whether the last step left due timers behind.
-    is_behind: bool,
     /// When the next timer is due, as far as is known.
     expected: Option<Timestamp>,
     /// How often it has looked in vain for a timer that is due.
@@ -47,49 +43,36 @@ const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
 impl Planner {
     pub(super) fn new(shared: &Arc<Shared>) -> Planner {
         let batch = BatchSize::new(shared.options.batch);
-        let (ramp, patience) = (Ramp::new(), Patience::default());
-        Planner { shared: Arc::clone(shared), batch, ramp, patience, is_behind: false, expected: None, in_vain: 0 }
+        Planner { shared: Arc::clone(shared), batch, ramp: Ramp::new(), expected: None, in_vain: 0 }
     }
 
-    /// Takes up what looks of these targets have found, each with its limit. Returns whether more may be due, and when the
-    /// next timer is.
+    /// Takes up what a look of these targets has found. Returns whether more may be due, and when the next timer is.
     fn take_up(
         &mut self,
         targets: &[Target],
-        looks: impl IntoIterator<Item = (u32, StoreResult<PlannedTimers>)>,
+        limit: u32,
+        looked: StoreResult<PlannedTimers>,
     ) -> StoreResult<(bool, Option<Timestamp>)> {
-        let (mut full, mut next, mut started) = (false, None, Vec::new());
-        let mut timers = 0;
-        for (limit, looked) in looks {
-            self.batch.learn(&looked);
-            let looked = looked?;
-            timers += looked.timers;
-            full |= looked.timers >= limit;
-            next = next.into_iter().chain(looked.next).min();
-            started.extend(looked.started);
-        }
-        if timers > 0 {
+        self.batch.learn(&looked);
+        let looked = looked?;
+        if looked.timers > 0 {
             (self.expected, self.in_vain) = (None, 0);
         }
-        self.patience.planned(targets, full);
-        for target in &started {
-            self.patience.started(target);
-        }
-        Ok((full, next))
+        let full = looked.timers >= limit;
+        self.shared.patience().planned(targets, full);
+        Ok((full, looked.next))
     }
 }
 
 /// The result of a look for due timers.
 #[derive(Debug)]
-struct PlannedTimers {
-    timers: u32,
+pub(super) struct PlannedTimers {
+    pub(super) timers: u32,
     next: Option<Timestamp>,
-    /// The targets of the runs that started.
-    started: Vec<Target>,
 }
 
 /// Plans due timers of these targets, and starts their runs as far as there is room.
-async fn look(
+pub(super) async fn look(
     shared: &Arc<Shared>,
     limit: u32,
     targets: &[Target],
@@ -144,16 +127,15 @@ async fn look(
     }
     if !started.is_empty() {
         shared.looked(Round::Start, now, begun, Some(started.len()));
+        shared.patience().started(started.iter().map(|claim| &claim.run.target));
         signals.anchor.notify_one();
     }
-    let looked =
-        PlannedTimers { timers, next, started: started.iter().map(|claim| claim.run.target.clone()).collect() };
     for claim in started {
         executor::start(shared, claim, begun);
     }
     // From here on its runs are known.
     drop(under_way);
-    Ok(looked)
+    Ok(PlannedTimers { timers, next })
 }
 
 impl Step for Planner {
@@ -171,40 +153,26 @@ impl Step for Planner {
         // Before it looks for room, so that none is missed.
         waits(true);
         let limit = self.batch.get().min(self.ramp.get());
-        let reserve = || {
-            let is_wanted = |target: &Target| !shared.claims.may_wait(target);
-            shared.inflight.reserve(&targets, Take::Slots, limit, is_wanted)
-        };
-        let rooms = reserve();
+        let rooms = shared.reserve_for_slots(&targets, limit);
         let (ready, others): (Vec<Target>, Vec<Target>) = targets.names().cloned().partition(|one| rooms.has(one));
         let (mut full, mut next) = (false, None);
         if !ready.is_empty() {
-            self.patience.has_room(&ready, shared.clock.monotonic());
-            // Of a deep backlog another part is planned meanwhile, where two transactions can write at once.
-            let more = Some(reserve()).filter(|more| self.is_behind && shared.store.can_partition() && more.limit > 0);
-            let aside: Vec<Target> =
-                ready.iter().filter(|one| more.as_ref().is_some_and(|more| more.has(one))).cloned().collect();
-            let second = async {
-                match more.as_ref().filter(|_| !aside.is_empty()) {
-                    Some(more) => Some((more.limit, look(&shared, more.limit, &aside, Some(more)).await)),
-                    None => None,
-                }
-            };
-            let (first, second) = tokio::join!(look(&shared, rooms.limit, &ready, Some(&rooms)), second);
-            let taken = self.take_up(&ready, [(rooms.limit, first)].into_iter().chain(second));
-            drop((rooms, more));
+            shared.patience().has_room(&ready, shared.clock.monotonic());
+            let looked = look(&shared, rooms.limit, &ready, Some(&rooms)).await;
+            let taken = self.take_up(&ready, rooms.limit, looked);
+            drop(rooms);
             shared.tell_claimer();
             (full, next) = taken?;
         }
-        let (over, wait) = self.patience.has_no_room(others, shared.clock.monotonic());
+        let (over, wait) = shared.patience().has_no_room(others, shared.clock.monotonic());
         waits(wait.is_some());
         if !over.is_empty() {
             let looked = look(&shared, limit, &over, None).await;
-            let (more, then) = self.take_up(&over, [(limit, looked)])?;
+            let (more, then) = self.take_up(&over, limit, looked)?;
             full |= more;
             next = next.into_iter().chain(then).min();
         }
-        self.is_behind = full || wait.is_some();
+        shared.signals.set_behind(full || wait.is_some());
         if full || wait.is_none() {
             self.ramp.looked(full);
         }

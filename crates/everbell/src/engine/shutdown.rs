@@ -13,8 +13,8 @@ use tokio::time::{Instant, timeout};
 use tracing::{error, info, warn};
 
 use super::drive::drive;
-use super::inflight::Stop;
 use super::{AbortAll, Engine, Shared, Step};
+use crate::run_signals::Stop;
 
 /// How long a shutdown waits for a step that has started. A claim whose answer comes later never starts; its lease
 /// expires.
@@ -108,15 +108,15 @@ impl Engine {
     }
 
     fn spawn(self, stops: &Stops) -> (JoinSet<()>, JoinSet<()>) {
-        let Engine {
-            planner, claimer, resumer, backfiller, repairer, reconciler, pruner, counter, shared, guard, ..
-        } = self;
-        let Engine { recorder, heartbeat, reaper, remote_reaper, output_saver, anchor, .. } = self;
+        let Engine { planner, second_planner, claimer, resumer, backfiller, repairer, reconciler, pruner, .. } = self;
+        let Engine { counter, recorder, heartbeat, reaper, remote_reaper, output_saver, anchor, shared, guard, .. } =
+            self;
         // The waiting task holds its own guard.
         guard.disarm();
         let (mut taking, mut keeping) = (JoinSet::new(), JoinSet::new());
         let stop = || stops.taking.subscribe();
         taking.spawn(drive(planner, Arc::clone(&shared), stop()));
+        taking.spawn(drive(second_planner, Arc::clone(&shared), stop()));
         taking.spawn(drive(claimer, Arc::clone(&shared), stop()));
         taking.spawn(drive(resumer, Arc::clone(&shared), stop()));
         taking.spawn(drive(backfiller, Arc::clone(&shared), stop()));

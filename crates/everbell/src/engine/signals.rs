@@ -28,8 +28,11 @@ pub(crate) struct Signals {
     pub(crate) backfill: Notify,
     /// Whether a run of a backfill ended here since the backfiller looked.
     backfill_ended: AtomicBool,
+    pub(crate) plan_aside: Notify,
     /// Whether the planner waits for room.
     pub(crate) planner_waits: AtomicBool,
+    /// Whether more timers are due than the planner has planned.
+    behind: AtomicBool,
     /// When retries may start.
     retries: Mutex<BTreeSet<Timestamp>>,
 }
@@ -49,6 +52,19 @@ impl Signals {
         self.resume.notify_one();
         self.reconcile.notify_one();
         self.backfill.notify_one();
+    }
+
+    /// Whether more timers are due than the planner has planned.
+    pub(super) fn is_behind(&self) -> bool {
+        self.behind.load(Ordering::SeqCst)
+    }
+
+    /// The planner has left due timers behind, or has not. The second planner helps while it does.
+    pub(super) fn set_behind(&self, behind: bool) {
+        self.behind.store(behind, Ordering::SeqCst);
+        if behind {
+            self.plan_aside.notify_one();
+        }
     }
 
     /// A run of a backfill ended: there is a place for the next one.
@@ -125,6 +141,9 @@ impl Shared {
     /// Handlers have ended, so places are free: for pending runs, if any may wait, and for the planner, if it waits.
     pub(super) fn tell_of_room(&self) {
         self.tell_claimer();
+        if self.signals.is_behind() {
+            self.signals.plan_aside.notify_one();
+        }
         if self.signals.planner_waits.load(Ordering::SeqCst) {
             self.signals.plan.notify_one();
         }

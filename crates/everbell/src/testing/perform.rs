@@ -9,7 +9,7 @@ use everbell_core::{JobKey, Json, OrgId, RunStatus, Target, TraceContext, Trigge
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+
 use tracing::Instrument;
 
 use super::bell::{IntoTime, TestBell};
@@ -18,6 +18,7 @@ use crate::clock::{Clock, later};
 use crate::error::RunError;
 use crate::lease::Lease;
 use crate::run::Run;
+use crate::run_signals::RunSignals;
 
 /// Facts about the run that a handler gets from [`TestBell::perform_with`].
 ///
@@ -108,11 +109,10 @@ impl TestBell {
         let text = serde_json::to_string(&payload).unwrap_or_else(|error| panic!("the payload is not JSON: {error}"));
         let payload = Json::parse("payload", &text).unwrap_or_else(|error| panic!("{error}"));
         let claim = self.claim(label, payload, setup).await;
-        let (_never, stop) = watch::channel(false);
-        let (_granted, renewed) = watch::channel(self.clock.monotonic());
+        let signals = RunSignals::new(self.clock.monotonic());
         let shared = &self.engine.shared;
-        let lease = Lease::new(renewed, shared.options.lease, false, Arc::clone(&shared.clock));
-        let run = Run::new(claim, Vec::new(), shared.events.clone(), stop, lease, targets.tracing.clone());
+        let lease = Lease::new(Arc::clone(&signals), shared.options.lease, false, Arc::clone(&shared.clock));
+        let run = Run::new(claim, Vec::new(), shared.events.clone(), signals, lease, targets.tracing.clone());
         let span = run.span().clone();
         // The call is inside of the span, as in the executor.
         match async { action(run).await }.instrument(span).await {

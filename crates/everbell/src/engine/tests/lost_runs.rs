@@ -123,7 +123,7 @@ async fn an_instance_that_was_frozen_records_nothing_of_a_run_that_others_retry(
         lab.engine.heartbeat.step().await.unwrap();
         lab.settle().await;
         assert_eq!(lab.engine.shared.inflight.is_working(), !stops);
-        lab.engine.shared.inflight.stop_all(&crate::engine::inflight::Stop::Shutdown);
+        lab.engine.shared.inflight.stop_all(&crate::run_signals::Stop::Shutdown);
         lab.settle().await;
         lab.heard();
         lab.engine.recorder.step().await.unwrap();
@@ -133,7 +133,7 @@ async fn an_instance_that_was_frozen_records_nothing_of_a_run_that_others_retry(
         assert_eq!(earlier(run), ["attempt 1 was lost"], "the end of the old attempt is not written twice");
 
         // The attempt that took over ends as if the other had never been.
-        other.shared.inflight.stop_all(&crate::engine::inflight::Stop::Canceled { by: "ana".to_owned() });
+        other.shared.inflight.stop_all(&crate::run_signals::Stop::Canceled { by: "ana".to_owned() });
         lab.settle().await;
         other.recorder.step().await.unwrap();
         assert_eq!(lab.runs("long").await, ["01:00:00 canceled canceled"]);

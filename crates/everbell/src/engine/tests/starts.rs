@@ -297,7 +297,7 @@ async fn the_end_of_a_run_wakes_the_claimer_for_what_it_held_back() {
     // It sleeps: what it could start it has seen.
     lab.engine.claimer.step().await.unwrap();
     drop(tokio::time::timeout(Duration::ZERO, shared.signals.claim.notified()).await);
-    shared.inflight.stop_all(&crate::engine::Stop::Canceled { by: "ana".to_owned() });
+    shared.inflight.stop_all(&crate::run_signals::Stop::Canceled { by: "ana".to_owned() });
     lab.settle().await;
     lab.engine.recorder.step().await.unwrap();
     let woken = tokio::time::timeout(Duration::ZERO, shared.signals.claim.notified()).await;

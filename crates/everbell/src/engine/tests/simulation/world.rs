@@ -20,9 +20,9 @@ use super::handlers::{Handlers, TARGETS, late_answers};
 use super::operator;
 use super::policies::policies;
 use crate::clock::Clock;
-use crate::engine::inflight::Stop;
 use crate::engine::{Claimer, Engine, Planner, Step, Wait};
 use crate::events::Events;
+use crate::run_signals::Stop;
 use crate::targets::Serving;
 use crate::testing::ManualClock;
 
