@@ -19,6 +19,10 @@ mod table;
 
 use std::process::ExitCode;
 
+/// As in the `everbell` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const USAGE: &str = "\
 usage: cargo run -p everbell-bench --release -- WHAT
 
