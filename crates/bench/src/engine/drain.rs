@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use everbell::{EngineOptions, Everbell, State};
+use everbell_core::store::Store;
 use everbell_store::ConnectOptions;
 use everbell_store::testing::execute;
 use jiff::Timestamp;
@@ -45,12 +46,24 @@ async fn noop(State(left): State<Left>) {
     }
 }
 
-/// The jobs of a drain, and the instances that drain them, each with the same number of handlers.
+/// The jobs of a drain, and the instances that drain them, each with a store of its own and the same number of handlers.
 #[derive(Clone, Copy)]
-pub(super) struct Drain {
+pub(super) struct Drain<'a> {
     pub(super) jobs: u32,
     pub(super) concurrency: u32,
-    pub(super) instances: usize,
+    pub(super) stores: &'a [Arc<dyn Store>],
+}
+
+/// The stores of instances. They know the definitions that they have read, like those of instances that have been up for a
+/// while.
+pub(super) async fn stores(database: &Fresh, instances: usize, options: &Options) -> Outcome<Vec<Arc<dyn Store>>> {
+    let mut opening = ConnectOptions::default();
+    opening.max_connections = options.connections;
+    let mut stores = Vec::new();
+    for _ in 0..instances {
+        stores.push(everbell_store::connect_with(&database.url(), &opening).await?);
+    }
+    Ok(stores)
 }
 
 /// Lives in a second, and what one costs.
@@ -76,19 +89,22 @@ pub(super) async fn measure(server: &str, options: &Options) -> Outcome<()> {
         "\n`plain`: the same lives as plain SQL in batches of {PLAIN_BATCH}, by turns; `ratio`: the engine to plain SQL."
     );
     println!("`µs/run`: time on a processor, client + server, which tells more than the clock while others are busy.");
-    println!("Medians of {} rounds. `load`: of the machine in the last minute.", options.rounds);
+    println!("Medians of {} rounds after one to warm up. `load`: of the machine in the last minute.", options.rounds);
     Ok(())
 }
 
 /// The engine and plain SQL by turns, each first in every other round.
 async fn rounds(database: &Fresh, jobs: u32, concurrency: u32, options: &Options) -> Outcome<Vec<String>> {
     fill(database, jobs).await?;
+    let stores = stores(database, 1, options).await?;
+    let turn = Drain { jobs, concurrency, stores: &stores };
+    // To warm up.
+    drain(database, turn).await?;
     let (mut engine, mut plain) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
         for half in 0..2 {
             if (round + half) % 2 == 0 {
-                let turn = Drain { jobs, concurrency, instances: 1 };
-                engine.push(drain(database, turn, options.connections).await?);
+                engine.push(drain(database, turn).await?);
             } else {
                 plain.push(drain_plain(database, jobs).await?);
             }
@@ -132,16 +148,13 @@ async fn meter(database: &Fresh) -> Outcome<Meter> {
     })
 }
 
-pub(super) async fn drain(database: &Fresh, plan: Drain, connections: Option<u32>) -> Outcome<Drained> {
-    let Drain { jobs, concurrency, instances } = plan;
+pub(super) async fn drain(database: &Fresh, plan: Drain<'_>) -> Outcome<Drained> {
+    let Drain { jobs, concurrency, stores } = plan;
     reset(database).await?;
     let left = Left(Arc::new((AtomicU32::new(jobs), Notify::new())));
     let mut bells = Vec::new();
-    for _ in 0..instances {
-        let mut opening = ConnectOptions::default();
-        opening.max_connections = connections;
-        let store = everbell_store::connect_with(&database.url(), &opening).await?;
-        let builder = Everbell::builder().store(store).state(left.clone()).target("noop", noop);
+    for store in stores {
+        let builder = Everbell::builder().store(Arc::clone(store)).state(left.clone()).target("noop", noop);
         bells.push(builder.options(EngineOptions::default().concurrency(concurrency)).build().await?);
     }
     let mut meter = meter(database).await?;

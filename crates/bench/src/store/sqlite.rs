@@ -7,9 +7,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use uuid::Uuid;
 
+use super::Schedule;
 use super::rate::{Pass, Rate};
 use super::verbs::LEASE;
-use super::{CREATED_AT, Schedule};
 use crate::cpu::Meter;
 
 const DUE: &str = "select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
@@ -54,19 +54,16 @@ async fn open(path: &Path) -> sqlx::Result<SqliteConnection> {
     SqliteConnection::connect_with(&options).await
 }
 
-fn micros(text: &str) -> i64 {
-    text.parse().map_or(0, |t: Timestamp| t.as_microsecond())
-}
-
 /// Everything due again, and no history.
 pub(crate) async fn reset(path: &Path, slot: Timestamp) -> sqlx::Result<()> {
     let mut connection = open(path).await?;
     let sql = format!(
         "delete from everbell_runs; delete from everbell_active_runs; delete from everbell_outcomes;
-         update everbell_timers set next_run_at = {}, last_slot_at = {} where next_run_at is not null;
+         update everbell_timers set next_run_at = {}, last_run_at = null, last_run_id = null,
+           last_slot_at = (select created_at from everbell_jobs where id = job_id)
+         where next_run_at is not null;
          pragma wal_checkpoint(truncate);",
-        slot.as_microsecond(),
-        micros(CREATED_AT)
+        slot.as_microsecond()
     );
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
     connection.close().await
