@@ -44,6 +44,9 @@ use super::options::{ApiOptions, Served};
 /// ```
 ///
 /// `everbell_ui::router` mounts the pages as well.
+///
+/// The `type` of a problem is the address of a document that explains it, with the prefix of the nested router in front:
+/// `/admin/cron/docs/problems/not-found`. Programs look at its `code`, which is the same below every prefix.
 pub struct Embedded {
     bell: Everbell,
     options: ApiOptions,

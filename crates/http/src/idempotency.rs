@@ -31,11 +31,11 @@ pub(crate) async fn once(route: &Route, path: &str, mut request: ApiRequest, id:
         let problem = Problem::new(Kind::IdempotencyInProgress, "A request with this key is still in progress.");
         return Err(Problem { retry_after: Some(1), ..problem });
     };
-    if let Some(response) = known(&app, &request_key, id).await? {
+    if let Some(response) = known(&app, &request_key, id, &request.prefix).await? {
         return response;
     }
     if let Some(legacy) = legacy(&request.actor.name, &text, fingerprint)
-        && let Some(response) = known(&app, &legacy, id).await?
+        && let Some(response) = known(&app, &legacy, id, &request.prefix).await?
     {
         return response;
     }
@@ -44,7 +44,7 @@ pub(crate) async fn once(route: &Route, path: &str, mut request: ApiRequest, id:
     // Another server was faster with the same request: it is answered as that one did, or from what that one made.
     if status_of(&result) == StatusCode::CONFLICT {
         match app.bell.store().find_request(&request_key, app.bell.now()).await? {
-            Remembered::Answered(status, stored) => return replayed(status, &stored, id),
+            Remembered::Answered(status, stored) => return replayed(status, &stored, id, &request.prefix),
             Remembered::Done(_) => result = route.handler.call(request).await,
             Remembered::New | Remembered::Different | Remembered::InDoubt => {}
         }
@@ -59,14 +59,19 @@ pub(crate) async fn once(route: &Route, path: &str, mut request: ApiRequest, id:
 
 /// Returns the stored response, or a problem if the request cannot be handled. `None` means that the handler has to
 /// run.
-async fn known(app: &App, request_key: &RequestKey, id: &str) -> Result<Option<Result<ApiResponse, Problem>>, Problem> {
+async fn known(
+    app: &App,
+    request_key: &RequestKey,
+    id: &str,
+    prefix: &str,
+) -> Result<Option<Result<ApiResponse, Problem>>, Problem> {
     Ok(match app.bell.store().find_request(request_key, app.bell.now()).await? {
         Remembered::New | Remembered::Done(_) => None,
         Remembered::Different => {
             let detail = "This key was used for a different request within the last 24 hours.";
             Some(Err(Problem::new(Kind::IdempotencyKeyReused, detail)))
         }
-        Remembered::Answered(status, stored) => Some(replayed(status, &stored, id)),
+        Remembered::Answered(status, stored) => Some(replayed(status, &stored, id, prefix)),
         Remembered::InDoubt => {
             let detail = "An earlier release was stopped while it handled this request, so its outcome is unknown. Check \
                           whether it was carried out; if not, send it again with another key.";
@@ -153,9 +158,9 @@ fn stored(result: &Result<ApiResponse, Problem>) -> String {
             json!({ "headers": headers, "media": media, "text": text })
         }
         Err(problem) => {
-            let mut document = problem.document("");
+            let mut document = problem.document("", "");
             if let Value::Object(members) = &mut document {
-                // It was another request.
+                // They are of another request.
                 members.remove("instance");
             }
             json!({ "headers": [], "media": "application/problem+json", "text": document.to_string() })
@@ -164,8 +169,8 @@ fn stored(result: &Result<ApiResponse, Problem>) -> String {
     document.to_string()
 }
 
-/// The answer again. A problem is one of this request: its `instance` is the id.
-fn replayed(status: u16, stored: &str, id: &str) -> Result<ApiResponse, Problem> {
+/// The answer again. A problem is one of this request: its `instance` is the id, and its `type` an address below this prefix.
+fn replayed(status: u16, stored: &str, id: &str, prefix: &str) -> Result<ApiResponse, Problem> {
     let broken = || Problem::new(Kind::Internal, "The stored response cannot be read.");
     let document: Value = serde_json::from_str(stored).map_err(|_| broken())?;
     let text = |name: &str| document.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -180,6 +185,9 @@ fn replayed(status: u16, stored: &str, id: &str) -> Result<ApiResponse, Problem>
         "application/problem+json" => {
             let mut problem: Value = serde_json::from_str(text("text")).map_err(|_| broken())?;
             problem["instance"] = json!(format!("urn:request:{id}"));
+            if let Some(kind) = problem["type"].as_str() {
+                problem["type"] = json!(format!("{prefix}{kind}"));
+            }
             ResponseBody::Text("application/problem+json", problem.to_string())
         }
         _ => ResponseBody::Text("application/json", text("text").to_owned()),

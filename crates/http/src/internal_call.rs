@@ -79,6 +79,7 @@ pub async fn perform<T: DeserializeOwned>(
     let request = ApiRequest {
         app: Arc::clone(app),
         actor: actor.clone(),
+        prefix: String::new(),
         mount,
         path,
         query: call.query,

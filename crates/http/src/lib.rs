@@ -304,7 +304,7 @@ pub fn root_routes(options: &ApiOptions) -> Vec<Route> {
             .returns_text(200, "The page", "text/html", "<!doctype html>").problems(&[NotFound]),
         route(get.clone(), "/docs/style.css", Open, probes::style).does("getApiReferenceStyle", "Get the style sheet of the API reference")
             .returns_text(200, "The style sheet", "text/css", ":root { color-scheme: light dark; }"),
-        route(get, "/docs/problems/{problem}", Open, probes::problem).does("getProblemKind", "Explain a kind of problem")
+        route(get, PROBLEM_KIND, Open, probes::problem).does("getProblemKind", "Explain a kind of problem")
             .returns::<wire::problem::ProblemKind>(200, "Its title and help").problems(&[NotFound]),
     ]).collect()
 }
@@ -333,6 +333,14 @@ pub fn compat_routes() -> Vec<Route> {
 /// The routes of a process that only schedules.
 const PROBES: [&str; 4] = ["/livez", "/readyz", "/healthz", "/metrics"];
 
+/// The page that the `type` of a problem names.
+const PROBLEM_KIND: &str = "/docs/problems/{problem}";
+
+/// The root routes of these paths.
+fn named_root_routes(options: &ApiOptions, paths: &[&str]) -> impl Iterator<Item = Route> {
+    root_routes(options).into_iter().filter(move |route| paths.contains(&route.path))
+}
+
 /// Every route with the mount below which it is.
 pub fn all_routes(options: &ApiOptions) -> Vec<(String, Route)> {
     let alone = |route: Route| (String::new(), route);
@@ -340,10 +348,8 @@ pub fn all_routes(options: &ApiOptions) -> Vec<(String, Route)> {
     let below = mounts.flat_map(|mount| mounted_routes().into_iter().map(move |route| (mount.clone(), route)));
     match options.served {
         Served::All => {}
-        Served::Probes => {
-            return root_routes(options).into_iter().filter(|route| PROBES.contains(&route.path)).map(alone).collect();
-        }
-        Served::Embedded => return below.collect(),
+        Served::Probes => return named_root_routes(options, &PROBES).map(alone).collect(),
+        Served::Embedded => return below.chain(named_root_routes(options, &[PROBLEM_KIND]).map(alone)).collect(),
     }
     let compat = options.settings.compat.then(compat_routes).into_iter().flatten();
     below.chain(root_routes(options).into_iter().chain(compat).map(alone)).collect()

@@ -127,7 +127,7 @@ fn connection(
         let mut router = router.clone();
         async move {
             if let Some(problem) = objection(&request, beyond) {
-                return Ok(closing(render_problem(&problem, &request_id(request.headers()))));
+                return Ok(closing(render_problem(&problem, &request_id(request.headers()), "")));
             }
             tower_service::Service::call(&mut router, request.map(Body::new)).await
         }

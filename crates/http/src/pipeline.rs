@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{ConnectInfo, OriginalUri, RawPathParams, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use everbell::with_deadline;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -51,7 +51,8 @@ pub async fn handle(
     let Mounted { app, route, .. } = &mounted;
     let started = app.bell.clock().monotonic();
     let (method, template) = (route.method.clone(), format!("{}{}", mounted.mount, route.path));
-    let mut context = RequestContext { id: id.clone(), ..RequestContext::default() };
+    let prefix = outer_prefix(request.extensions(), request.uri().path()).to_owned();
+    let mut context = RequestContext { id: id.clone(), prefix, ..RequestContext::default() };
     let result = match path {
         Ok(path) => process(&mounted, path, request, &mut context).await,
         Err(problem) => Err(problem),
@@ -78,7 +79,7 @@ pub async fn handle(
     app.metrics.http(method.as_str(), &template, status.as_u16(), took.as_secs_f64());
     let mut response = match result {
         Ok(response) => render(response, &id),
-        Err(problem) => render_problem(&problem, &id),
+        Err(problem) => render_problem(&problem, &id, &context.prefix),
     };
     if matches!(route.access, Access::Feed(_)) && status == StatusCode::UNAUTHORIZED {
         let password = HeaderValue::from_static("Basic realm=\"everbell\", charset=\"UTF-8\"");
@@ -96,9 +97,22 @@ pub async fn handle(
 #[derive(Default)]
 struct RequestContext {
     id: String,
+    /// The path below which another program has nested the routes.
+    prefix: String,
     address: Option<IpAddr>,
     actor: Option<Actor>,
     quota: Option<Quota>,
+}
+
+/// The path below which another program has nested these routes; empty if none has. Only the original address knows it.
+pub fn outer_prefix<'a>(extensions: &'a Extensions, own: &str) -> &'a str {
+    prefix_between(extensions.get::<OriginalUri>().map_or("", |original| original.0.path()), own)
+}
+
+fn prefix_between<'a>(original: &'a str, own: &str) -> &'a str {
+    // The router of another program leads `/admin/cron` to the route `/`.
+    let prefix = if own == "/" { original.strip_suffix('/').or(Some(original)) } else { original.strip_suffix(own) };
+    prefix.unwrap_or("")
 }
 
 /// The name of the write limit in rate limit headers.
@@ -119,10 +133,8 @@ async fn process(
 ) -> Result<ApiResponse, Problem> {
     let Mounted { app, route, mount } = mounted;
     let (parts, body) = request.into_parts();
-    // Nested into another router, only the original knows where.
-    let original = parts.extensions.get::<OriginalUri>().map(|original| original.0.path());
-    let outer = original.and_then(|original| original.strip_suffix(parts.uri.path())).unwrap_or("");
-    let mount = format!("{outer}{mount}");
+    let prefix = context.prefix.clone();
+    let mount = format!("{prefix}{mount}");
     let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
     let user = parts.extensions.get::<User>();
     let limit = request_timeout(app, route);
@@ -143,7 +155,8 @@ async fn process(
     let (text, body) = read_body(&parts.headers, body, route).await?;
     let if_match = if route.revised { revision(app, &parts.headers)? } else { None };
     let (app, headers) = (Arc::clone(app), parts.headers);
-    let request = ApiRequest { app, actor, mount, path, query, body, text, if_match, headers, peer, request_key: None };
+    let request =
+        ApiRequest { app, actor, prefix, mount, path, query, body, text, if_match, headers, peer, request_key: None };
     // How long the body took is up to the client.
     let work = async {
         if route.writes() {
@@ -309,9 +322,9 @@ fn render(ApiResponse { status, headers: own, body }: ApiResponse, id: &str) -> 
     response
 }
 
-/// An error answer.
-pub fn render_problem(problem: &Problem, id: &str) -> Response<Body> {
-    let mut response = Response::new(Body::from(problem.document(id).to_string()));
+/// An error answer of routes below this prefix.
+pub fn render_problem(problem: &Problem, id: &str, prefix: &str) -> Response<Body> {
+    let mut response = Response::new(Body::from(problem.document(id, prefix).to_string()));
     *response.status_mut() = problem.status();
     let headers = response.headers_mut();
     usual_headers(headers, id, Some("application/problem+json"));
@@ -340,6 +353,7 @@ pub fn usual_headers(headers: &mut HeaderMap, id: &str, media: Option<&'static s
 pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Request) -> Response<Body> {
     let id = request_id(request.headers());
     let (method, path) = (request.method().clone(), excerpt(request.uri().path()));
+    let prefix = outer_prefix(request.extensions(), request.uri().path()).to_owned();
     if guarded {
         let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip());
         let (headers, user) = (request.headers(), request.extensions().get::<User>());
@@ -349,16 +363,35 @@ pub async fn not_found(app: Arc<App>, kind: Kind, guarded: bool, request: Reques
             let (attempt, route, request_id) = (Attempt::Request, path.as_str(), id.as_str());
             let denied = Denied { attempt, problem, method, route, address, request_id, actor: None };
             app.denials.note(&app.bell, &denied).await;
-            return render_problem(problem, &id);
+            return render_problem(problem, &id, &prefix);
         }
     }
     let detail = match kind {
         Kind::MethodNotAllowed => format!("`{path}` does not support {}.", method_shown(&method)),
         _ => format!("There is no route at `{path}`."),
     };
-    render_problem(&Problem::new(kind, detail), &id)
+    render_problem(&Problem::new(kind, detail), &id, &prefix)
 }
 
 fn method_shown(method: &Method) -> String {
     excerpt(method.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prefix_between;
+
+    #[test]
+    fn the_original_address_tells_the_prefix() {
+        for (original, own, prefix) in [
+            ("/jobs/a", "/jobs/a", ""),
+            ("/", "/", ""),
+            ("", "/jobs", ""),
+            ("/admin/cron/jobs/a", "/jobs/a", "/admin/cron"),
+            ("/admin/cron", "/", "/admin/cron"),
+            ("/admin/cron/", "/", "/admin/cron"),
+        ] {
+            assert_eq!(prefix_between(original, own), prefix, "{original} {own}");
+        }
+    }
 }

@@ -145,11 +145,11 @@ impl Problem {
         StatusCode::from_u16(self.kind.about().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The document, for the request of this id.
-    pub fn document(&self, request_id: &str) -> Value {
+    /// The document, for the request of this id, of routes below this prefix.
+    pub fn document(&self, request_id: &str, prefix: &str) -> Value {
         let About { slug, status, code, title, .. } = self.kind.about();
         let mut document = json!({
-            "type": format!("/docs/problems/{slug}"),
+            "type": format!("{prefix}/docs/problems/{slug}"),
             "title": title,
             "status": status,
             "code": code,

@@ -25,7 +25,9 @@ pub struct ApiRequest {
     pub app: Arc<App>,
     /// The caller.
     pub actor: Actor,
-    /// Where the API is mounted, for links: `/api/v1`.
+    /// The path below which another program has nested all routes: `/admin/cron`; empty in the server.
+    pub prefix: String,
+    /// Where the API is mounted, for links: `/api/v1`, behind the prefix.
     pub mount: String,
     /// The parameters of the path, by name.
     pub path: Vec<(String, String)>,

@@ -3,8 +3,8 @@
 //! Pages, redirects and scripts spell addresses from the root of the pages: `/jobs`. In another program the root is
 //! somewhere else, so the prefix is put before every address on the way out, here and nowhere else.
 
-use axum::extract::OriginalUri;
 use axum::http::request::Parts;
+use everbell_http::pipeline::outer_prefix;
 
 /// The attributes that hold addresses of pages.
 const ATTRIBUTES: [&str; 5] = [" href", " src", " action", " formaction", " data-preview"];
@@ -16,15 +16,7 @@ pub(crate) struct Prefix(String);
 impl Prefix {
     /// The prefix of a request, which only its original address knows.
     pub(crate) fn from_request(parts: &Parts) -> Prefix {
-        let original = parts.extensions.get::<OriginalUri>().map_or("", |original| original.0.path());
-        Prefix::between(original, parts.uri.path())
-    }
-
-    fn between(original: &str, own: &str) -> Prefix {
-        // The router of another program leads `/admin/cron` to the page `/`.
-        let prefix =
-            if own == "/" { original.strip_suffix('/').or(Some(original)) } else { original.strip_suffix(own) };
-        Prefix(prefix.unwrap_or("").to_owned())
+        Prefix(outer_prefix(&parts.extensions, parts.uri.path()).to_owned())
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -76,20 +68,6 @@ impl Prefix {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_original_address_tells_the_prefix() {
-        for (original, own, prefix) in [
-            ("/jobs/a", "/jobs/a", ""),
-            ("/", "/", ""),
-            ("", "/jobs", ""),
-            ("/admin/cron/jobs/a", "/jobs/a", "/admin/cron"),
-            ("/admin/cron", "/", "/admin/cron"),
-            ("/admin/cron/", "/", "/admin/cron"),
-        ] {
-            assert_eq!(Prefix::between(original, own).as_str(), prefix, "{original} {own}");
-        }
-    }
 
     #[test]
     fn addresses_get_the_prefix_and_lose_it_again() {

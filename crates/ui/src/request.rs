@@ -100,6 +100,7 @@ impl UiRequest {
         ApiRequest {
             app: Arc::clone(&self.app),
             actor: self.actor.clone(),
+            prefix: String::new(),
             mount: String::new(),
             path: self.path.clone(),
             query: self.query.clone(),

@@ -97,7 +97,7 @@ pub async fn problem(request: ApiRequest) -> Result<ApiResponse, Problem> {
     let about = CATALOG.iter().find(|about| about.slug == slug);
     let about = about.ok_or_else(|| Problem::new(Kind::NotFound, "There is no problem of this kind."))?;
     ApiResponse::ok(&ProblemKind {
-        r#type: format!("/docs/problems/{}", about.slug),
+        r#type: format!("{}/docs/problems/{}", request.prefix, about.slug),
         title: about.title.to_owned(),
         status: about.status,
         code: about.code.clone(),

@@ -17,18 +17,18 @@ fn a_problem_says_where_and_why() {
     let problem =
         Problem::body(vec![Fault::new("/reason", FaultCode::Required, "is required: why")]).with("jobId", "1");
     assert_eq!(
-        problem.document("r1"),
+        problem.document("r1", "/admin/cron"),
         json!({
-            "type": "/docs/problems/invalid-input", "title": "The request is invalid", "status": 400,
+            "type": "/admin/cron/docs/problems/invalid-input", "title": "The request is invalid", "status": 400,
             "code": "InvalidInput", "detail": "#/reason: is required: why", "instance": "urn:request:r1",
             "errors": [{"pointer": "#/reason", "code": "required", "detail": "is required: why"}], "jobId": "1",
         })
     );
-    let again = Problem::from_document(&problem.document("r2")).unwrap();
+    let again = Problem::from_document(&problem.document("r2", "")).unwrap();
     assert_eq!((again.kind, again.faults(), &again.detail), (problem.kind, problem.faults(), &problem.detail));
     assert!(Problem::from_document(&json!({"code": "Nothing", "detail": "x"})).is_none());
     let query = Problem::query(vec![Fault::new("/limit", FaultCode::OutOfRange, "must be from 1 to 200, not 0")]);
-    assert_eq!(query.document("r1")["errors"][0]["parameter"], "limit");
+    assert_eq!(query.document("r1", "")["errors"][0]["parameter"], "limit");
 }
 
 #[test]

@@ -59,6 +59,45 @@ async fn an_application_nests_the_api_where_it_likes() {
     assert_eq!(send(get, &location, Some(TOKEN), Value::Null).await.0, 200);
 }
 
+/// An address without the prefix belongs to the application.
+#[tokio::test]
+async fn the_type_of_a_problem_is_an_address_below_the_prefix() {
+    let bell = Everbell::builder().database("sqlite::memory:").build().await.unwrap();
+    let app = axum::Router::new().nest("/admin/cron", router(&bell, TOKEN).unwrap());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    rustls::crypto::ring::default_provider().install_default().ok();
+    let client = reqwest::Client::new();
+    let get = async |path: &str, token: &str| {
+        let request = client.get(format!("{base}{path}")).header("authorization", format!("Bearer {token}"));
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let kind = |text: &str| serde_json::from_str::<Value>(text).unwrap()["type"].as_str().unwrap().to_owned();
+
+    for (path, token, slug) in [
+        ("/admin/cron/jobs/key:none", TOKEN, "not-found"),
+        ("/admin/cron/jobs?limit=0", TOKEN, "invalid-input"),
+        ("/admin/cron/nothing", TOKEN, "not-found"),
+        ("/admin/cron/jobs", "evb_unknown", "unauthenticated"),
+    ] {
+        let named = kind(&get(path, token).await.1);
+        assert_eq!(named, format!("/admin/cron/docs/problems/{slug}"), "{path}");
+        let (status, text) = get(&named, TOKEN).await;
+        assert_eq!((status, kind(&text)), (200, named), "{path}");
+    }
+    let once = async |text: &'static str| {
+        let request =
+            client.post(format!("{base}/admin/cron/jobs/key:none/run-now")).header("idempotency-key", "twice");
+        let request = request.header("authorization", format!("Bearer {TOKEN}"));
+        let answer = request.header("content-type", "application/json").body(text).send().await.unwrap();
+        (answer.headers().contains_key("idempotency-replayed"), kind(&answer.text().await.unwrap()))
+    };
+    let named = "/admin/cron/docs/problems/not-found".to_owned();
+    assert_eq!([once("{}").await, once("{}").await], [(false, named.clone()), (true, named)]);
+}
+
 /// Finds the trace of a request by the name of its span, as OpenTelemetry does by its data.
 struct OwnTraces;
 
