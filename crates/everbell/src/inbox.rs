@@ -37,6 +37,9 @@ const IDLE_INTERVAL: Duration = Duration::from_mins(1);
 /// The longest reason of a refusal that is stored, in bytes.
 const MAX_REASON_BYTES: usize = 2_000;
 
+/// The longest part of a target that the log shows, in bytes: that of a request may be of any length.
+const MAX_SHOWN_TARGET_BYTES: usize = 200;
+
 /// Answers requests until it is dropped.
 pub(crate) async fn serve(parts: &Arc<Parts>) -> Infallible {
     let mut inbox = Inbox::default();
@@ -162,7 +165,8 @@ async fn answer(parts: &Arc<Parts>, request: &InboxRequest) -> StoreResult<Outco
     match done {
         Ok(true) => {
             if let InboxAnswer::Refuse(reason) = &answer {
-                warn!(request = request.id, %actor, target_label = %request.target, %reason, "refused a request of the inbox");
+                let target = storable_text(&request.target, MAX_SHOWN_TARGET_BYTES);
+                warn!(request = request.id, %actor, target_label = %target, %reason, "refused a request of the inbox");
             }
             Ok(Outcome::Answered)
         }
@@ -193,6 +197,11 @@ async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(InboxAnswe
     let payload = request.payload.clone().unwrap_or_else(|| "{}".to_owned());
     let priority = request.priority.map(priority).transpose()?;
     if let Some(cron) = &request.cron {
+        if cron.trim().is_empty() {
+            // `everbell.schedule` writes an empty one for a null.
+            let reason = "is required for a schedule: `everbell.enqueue` creates a job that runs once";
+            return Err(Invalid::new("cronExpression", reason).into());
+        }
         if request.run_at.is_some() {
             return Err(Invalid::new("runAt", "cannot be combined with a cron expression").into());
         }
@@ -206,7 +215,7 @@ async fn prepare(jobs: &Jobs, request: &InboxRequest) -> StoreResult<(InboxAnswe
         return Ok((InboxAnswer::Create(Box::new(job)), audit));
     }
     if request.timezone.is_some() {
-        // `everbell.schedule` with a null by mistake: without this it would enqueue a run.
+        // A schedule with a null by mistake: without this it would enqueue a run.
         return Err(Invalid::new("cronExpression", "is required beside a time zone").into());
     }
     let mut enqueue = jobs.enqueue_text(&request.target, payload);

@@ -32,6 +32,7 @@ macro_rules! migrations {
             include_str!("migrations/0026_inbox_choices.sql"),
             include_str!("migrations/0027_run_groups.sql"),
             include_str!("migrations/0028_problems_of_orgs.sql"),
+            include_str!("migrations/0029_inbox_keys.sql"),
         ]
     };
 }

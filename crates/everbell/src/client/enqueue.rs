@@ -198,7 +198,8 @@ impl Enqueue {
     }
 
     /// Sets the key. An unfinished job of that key is a conflict, unless it is to be [kept](Enqueue::keep) or
-    /// [replaced](Enqueue::replace); a finished one gives way.
+    /// [replaced](Enqueue::replace); a finished one gives way. It has 1 to 200 bytes of visible characters, without white space
+    /// around them, and does not end in `@` and digits.
     pub fn key(self, key: impl Into<String>) -> Enqueue {
         Enqueue { key: Some(key.into()), ..self }
     }

@@ -130,6 +130,18 @@ pub async fn a_request_that_keeps_a_job_is_answered_with_its_key(fresh: Fresh) {
     assert_eq!(world.actions(None).await, ["inbox", "job.create"]);
 }
 
+/// Plain SQL may write anything, and a row that cannot be answered would be read again for ever.
+pub async fn a_request_with_a_key_of_any_length_is_answered(fresh: Fresh) {
+    let world = World::new(&fresh);
+    // Not alike, so that no database stores them in less.
+    let key: String = (0_u64..3_000).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string()).collect();
+    let id = world.store.write_inbox(&InboxRequest { key: Some(key.clone()), ..request("remind") }).await.unwrap();
+    assert!(answer(&world, id, &InboxAnswer::Refuse("too long".to_owned()), "01:00").await.unwrap());
+    assert_eq!(world.store.open_inbox(10, &[]).await.unwrap(), []);
+    let refused = world.store.refused_inbox(10).await.unwrap();
+    assert_eq!(refused.iter().map(|refused| refused.request.key.clone()).collect::<Vec<_>>(), [Some(key)]);
+}
+
 pub async fn refused_requests_are_listed_latest_first(fresh: Fresh) {
     let world = World::new(&fresh);
     for (now, reason) in [("01:00", "no such target"), ("01:30", "no such zone")] {

@@ -109,6 +109,7 @@ macro_rules! conformance_cases_of_orgs {
                 a_request_replaces_an_unfinished_job_once,
                 a_replacement_of_a_job_that_changed_meanwhile_stays_open,
                 a_request_that_keeps_a_job_is_answered_with_its_key,
+                a_request_with_a_key_of_any_length_is_answered,
                 refused_requests_are_listed_latest_first,
                 answered_requests_are_pruned_with_the_history,
                 no_more_answered_requests_are_pruned_than_the_limit_and_they_are_counted,

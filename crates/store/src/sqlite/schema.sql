@@ -412,7 +412,7 @@ CREATE INDEX everbell_freezes_end on everbell_freezes (ends_at, id);
 CREATE INDEX everbell_gaps_first on everbell_gaps (first_slot_at, id);
 CREATE INDEX everbell_gaps_job on everbell_gaps (job_id, first_slot_at, id);
 CREATE INDEX everbell_inbox_answered on everbell_inbox (answered_at) where answered_at is not null;
-CREATE INDEX everbell_inbox_job on everbell_inbox (coalesce(job_key, key)) where answered_at is not null;
+CREATE INDEX everbell_inbox_job on everbell_inbox (substr(coalesce(job_key, key), 1, 200)) where answered_at is not null;
 CREATE INDEX everbell_inbox_open on everbell_inbox (id) where answered_at is null;
 CREATE TRIGGER everbell_inbox_moved before insert on everbell_inbox when exists (select 1 from everbell_moves) begin
   select raise(abort, 'this database was copied to another one, or a copy did not finish: see `everbell db status`');

@@ -1,3 +1,4 @@
--- One that has no answer yet is about another job of this key.
+-- The first condition is for the index. One that has no answer yet is about another job of this key.
 update everbell.inbox set payload = null
-where answered_at is not null and payload is not null and coalesce(job_key, key) = $1
+where answered_at is not null and payload is not null and left(coalesce(job_key, key), 200) = $1
+  and coalesce(job_key, key) = $1
