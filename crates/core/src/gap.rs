@@ -34,6 +34,22 @@ impl Gap {
     }
 }
 
+/// A gap of the same freeze that was written before, if the timer has been armed since the freeze began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EarlierGap {
+    /// The first of its slots.
+    pub first_slot_at: Timestamp,
+    /// The last of its slots.
+    pub last_slot_at: Timestamp,
+}
+
+impl EarlierGap {
+    /// Its id, see [`Gap::id`].
+    pub fn id(&self, job: JobId, org: Option<&OrgId>) -> Uuid {
+        gap_id(GapReason::Frozen.as_str(), job, org, self.first_slot_at)
+    }
+}
+
 /// Why slots got no run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

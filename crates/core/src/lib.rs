@@ -106,7 +106,9 @@ pub use policy::{
     MAX_PRIORITY, OnLeaseLoss, OnLost, Overlap, Policies, PolicyValues,
 };
 pub use release::{ALIVE_FOR, Release, ReleaseId, ReleaseStatus, Releases, SEEN_EVERY};
-pub use run::{ActiveRun, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key};
+pub use run::{
+    ActiveRun, EarlierGap, Gap, GapReason, NewRun, Run, RunStatus, SkipReason, Trigger, TriggerType, idempotency_key,
+};
 pub use spec::{ExcludedSlots, MovedSlot, Spec, SpecError, When};
 pub use trace_context::TraceContext;
 pub use zone::{EARLIEST, LATEST, OffsetChange, UnknownZone, Zone};

@@ -13,7 +13,7 @@ use crate::json::Json;
 use crate::policy::words;
 use crate::trace_context::TraceContext;
 
-pub use crate::gap::{Gap, GapReason};
+pub use crate::gap::{EarlierGap, Gap, GapReason};
 
 /// `pending -> running -> succeeded | failed | canceled`, `pending -> canceled | skipped`. The last four are terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use super::{Plan, PlanContext, Planner, just_before};
 use crate::frozen_span::FrozenSpan;
 use crate::job::{Definition, Timer};
-use crate::run::{Gap, GapReason};
+use crate::run::{EarlierGap, Gap, GapReason};
 use crate::spec::{Spec, When};
 
 /// Like [`super::plan`], for a timer that is due and a job that one or more freezes concern.
@@ -34,7 +34,24 @@ pub(super) fn plan(
         }
     }
     planner.due_slots();
-    planner.finish()
+    let plan = planner.finish();
+    Plan { earlier: earlier_gap(job, spec, timer, seen, &plan), ..plan }
+}
+
+/// The gap that the first frozen one continues: no slot lies between the mark of the timer and it, and the freeze has
+/// slots before it. Whether that gap was written is for the store to see: the job may have been paused until then.
+fn earlier_gap(
+    job: &Definition,
+    spec: &Spec,
+    timer: &Timer,
+    seen: &PlanContext<'_>,
+    plan: &Plan,
+) -> Option<EarlierGap> {
+    let gap = plan.gaps.iter().find(|gap| gap.reason == GapReason::Frozen)?;
+    let next = spec.next_after(timer.last_slot_at).filter(|next| *next == gap.first_slot_at)?;
+    let span = seen.frozen.iter().find(|span| span.contains(next))?;
+    let first_slot_at = spec.next_after(just_before(span.from).max(job.created_at))?;
+    (first_slot_at < next).then_some(EarlierGap { first_slot_at, last_slot_at: timer.last_slot_at })
 }
 
 /// A one-time job waits until the end of the freeze: its fire moves there, as an operator could have moved it.

@@ -42,7 +42,7 @@ use crate::ids::{OrgId, RunId};
 use crate::jitter::fire_at;
 use crate::job::{Definition, Timer};
 use crate::policy::CatchUp;
-use crate::run::{ActiveRun, Gap, GapReason, NewRun, SkipReason};
+use crate::run::{ActiveRun, EarlierGap, Gap, GapReason, NewRun, SkipReason};
 use crate::spec::{Spec, When};
 
 /// The most runs that one plan makes. What is left stays due and is planned next.
@@ -68,6 +68,8 @@ pub struct Plan {
     pub runs: Vec<NewRun>,
     /// Slots that get no run.
     pub gaps: Vec<Gap>,
+    /// The gap that the first frozen one of `gaps` continues: see [`Plan::gaps_to_write`].
+    pub earlier: Option<EarlierGap>,
     /// Active runs to cancel.
     pub cancel: Vec<RunId>,
     /// The timer as it shall be afterwards.
@@ -86,12 +88,20 @@ impl Plan {
         Plan {
             runs: Vec::new(),
             gaps: Vec::new(),
+            earlier: None,
             cancel: Vec::new(),
             timer: timer.clone(),
             retire: false,
             error: None,
             org_error: None,
         }
+    }
+
+    /// The gaps, each with the earlier one that grows instead, if it is stored and still ends where it says: each slot of
+    /// a freeze is planned when it is due, and a week of minutes shall be one gap all the same.
+    pub fn gaps_to_write(&self) -> impl Iterator<Item = (&Gap, Option<EarlierGap>)> {
+        let mut earlier = self.earlier;
+        self.gaps.iter().map(move |gap| (gap, earlier.take_if(|_| gap.reason == GapReason::Frozen)))
     }
 }
 
@@ -313,6 +323,7 @@ impl<'a> Planner<'a> {
             },
             runs: planner.runs,
             gaps: planner.gaps,
+            earlier: None,
             cancel,
             retire: one_time && next_run_at.is_none() && !starts,
             error: None,

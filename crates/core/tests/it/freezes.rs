@@ -54,6 +54,29 @@ fn a_slot_that_was_moved_out_of_a_freeze_has_one_outcome() {
 }
 
 #[test]
+fn a_frozen_gap_continues_the_one_of_the_same_freeze() {
+    let job = given::job("*/10 * * * *", "", at("01T00:00"));
+    let frozen = |from: &str, until: &str| FrozenSpan { from: at(from), until: at(until) };
+    let earlier = |job: &Definition, spans: &[FrozenSpan], mark: &str, now: &str| {
+        let plan = planned(job, &armed(job, mark), spans, now);
+        let (frozen, others): (Vec<_>, Vec<_>) =
+            plan.gaps_to_write().partition(|(gap, _)| gap.reason == GapReason::Frozen);
+        assert!(others.iter().chain(&frozen[1..]).all(|(_, earlier)| earlier.is_none()), "{:?}", plan.gaps);
+        frozen[0].1.map(|earlier| (earlier.first_slot_at, earlier.last_slot_at))
+    };
+    let one = [frozen("14T01:00", "14T02:00")];
+    assert_eq!(earlier(&job, &one, "14T00:50", "14T01:00"), None, "its first slot");
+    assert_eq!(earlier(&job, &one, "14T01:00", "14T01:10"), Some((at("14T01:00"), at("14T01:00"))));
+    assert_eq!(earlier(&job, &one, "14T01:20", "14T02:30"), Some((at("14T01:00"), at("14T01:20"))), "found later");
+    let two = [one[0], frozen("14T02:20", "14T03:00")];
+    assert_eq!(earlier(&job, &two, "14T01:50", "14T02:40"), None, "slots between them fire");
+    assert_eq!(earlier(&job, &two, "14T02:20", "14T02:30"), Some((at("14T02:20"), at("14T02:20"))));
+    let new = everbell_core::with!(Definition { created_at: at("14T01:12"), ..job.clone() });
+    assert_eq!(earlier(&new, &one, "14T01:12", "14T01:20"), None, "its first slot is not that of the freeze");
+    assert_eq!(earlier(&new, &one, "14T01:20", "14T01:30"), Some((at("14T01:20"), at("14T01:20"))));
+}
+
+#[test]
 fn a_one_time_job_that_waits_survives_an_edit() {
     let job = given::job("once 2026-11-14T01:00:00Z", "", at("13T00:00"));
     let frozen = [FrozenSpan { from: at("14T00:30"), until: at("14T03:00") }];

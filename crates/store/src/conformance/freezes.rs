@@ -77,6 +77,41 @@ pub async fn slots_inside_a_freeze_are_gaps_and_are_not_caught_up(fresh: Fresh) 
     assert_eq!(keys("02:10").await.len(), 2);
 }
 
+pub async fn slots_of_a_freeze_that_are_planned_one_by_one_are_one_gap(fresh: Fresh) {
+    let world = World::new(&fresh);
+    world.create(job("minutely", "*/10 * * * *")).await;
+    add(&world, &freeze(1, "01:00", "02:00")).await;
+    add(&world, &freeze(2, "02:30", "03:00")).await;
+    let frozen = async || {
+        let all = world.gaps(&GapFilter { reason: Some(GapReason::Frozen), ..GapFilter::default() }).await;
+        let all = all.into_iter().map(|gap| (gap.first_slot_at, gap.last_slot_at, gap.slots));
+        all.collect::<Vec<_>>()
+    };
+    let planned = async |now: &str| {
+        let planned = world.plan(at(now)).await;
+        (planned.runs.len(), planned.gaps.iter().map(|(_, gap)| gap.slots).sum::<u64>())
+    };
+    world.plan(at("00:50")).await;
+    for now in ["01:00", "01:10", "01:20"] {
+        assert_eq!(planned(now).await, (0, 1), "{now}: what is new is reported");
+    }
+    assert_eq!(frozen().await, [(at("01:00"), at("01:20"), 3)]);
+    assert_eq!(planned("01:40").await, (0, 2), "two at once");
+    let first = (at("01:00"), at("01:40"), 5);
+    assert_eq!(frozen().await, [first]);
+    // A job that begins, or that is paused for a while, inside of the freeze.
+    world.create(everbell_core::with!(Definition { created_at: at("01:42"), ..job("new", "*/10 * * * *") })).await;
+    world.plan(at("01:50")).await;
+    let first = (at("01:00"), at("01:50"), 6);
+    assert_eq!(frozen().await, [(at("01:50"), at("01:50"), 1), first]);
+    assert_eq!(planned("02:00").await.0, 2);
+    for (now, runs) in [("02:10", 2), ("02:20", 2), ("02:30", 0), ("02:40", 0), ("02:50", 0), ("03:00", 2)] {
+        assert_eq!(planned(now).await.0, runs, "{now}");
+    }
+    let second = (at("02:30"), at("02:50"), 3);
+    assert_eq!(frozen().await, [second, second, (at("01:50"), at("01:50"), 1), first], "each freeze has its own");
+}
+
 pub async fn an_excepted_job_fires(fresh: Fresh) {
     let world = World::new(&fresh);
     world.create(job("backup", "0 * * * *")).await;

@@ -156,6 +156,7 @@ macro_rules! conformance_cases_of_orgs {
             freezes {
                 a_freeze_reads_back_as_it_was_written,
                 slots_inside_a_freeze_are_gaps_and_are_not_caught_up,
+                slots_of_a_freeze_that_are_planned_one_by_one_are_one_gap,
                 an_excepted_job_fires,
                 a_one_time_job_waits_until_the_end,
                 slots_fire_again_when_a_freeze_is_ended,

@@ -193,9 +193,19 @@ impl State {
         let inserted = plan.runs.iter().filter(|run| self.insert_planned(&job, owner, run, now));
         let runs = inserted.map(|run| run.id).collect();
         let mut gaps = Vec::new();
-        for gap in plan.gaps.iter().map(gap_to_keep) {
+        for (gap, earlier) in plan.gaps_to_write() {
+            let gap = gap_to_keep(gap);
+            let longer = earlier.and_then(|earlier| {
+                let stored = self.gaps.get_mut(&earlier.id(owner.0, owner.1.as_ref()))?;
+                (stored.gap.last_slot_at == micros(earlier.last_slot_at)).then_some(stored)
+            });
+            if let Some(stored) = longer {
+                stored.gap.last_slot_at = gap.last_slot_at;
+                stored.gap.slots += gap.slots;
+                stored.created_at = now;
+                gaps.push(gap);
             // The same gap has the same id.
-            if let Entry::Vacant(entry) = self.gaps.entry(gap.id(owner.0, owner.1.as_ref())) {
+            } else if let Entry::Vacant(entry) = self.gaps.entry(gap.id(owner.0, owner.1.as_ref())) {
                 entry.insert(StoredGap { owner: owner.clone(), gap: gap.clone(), created_at: now });
                 gaps.push(gap);
             }

@@ -302,7 +302,12 @@ async fn insert_gaps(conn: Conn<'_, '_>, what: &str, batch: &PlanBatch, now: Mic
     if batch.gaps.is_empty() {
         return Ok(());
     }
-    let g = &batch.gaps;
+    let longer = extend_gaps(&mut *conn, what, batch, now).await?;
+    let g: Vec<_> = batch.gaps.iter().filter(|gap| !longer.contains(&gap.id)).collect();
+    if g.is_empty() {
+        return Ok(());
+    }
+    let g = &g;
     let query = sqlx::query(include_str!("sql/insert_gaps.sql"))
         .bind(column(g, |g| g.id))
         .bind(column(g, |g| g.job_id))
@@ -315,6 +320,22 @@ async fn insert_gaps(conn: Conn<'_, '_>, what: &str, batch: &PlanBatch, now: Mic
         .bind(now);
     on(what, query.execute_on(&mut *conn)).await?;
     Ok(())
+}
+
+/// Lets earlier gaps grow. Returns the ids of the gaps that need no row, because theirs did.
+async fn extend_gaps(conn: Conn<'_, '_>, what: &str, batch: &PlanBatch, now: Micros) -> StoreResult<HashSet<Uuid>> {
+    let g: Vec<_> = batch.longer_gaps().collect();
+    if g.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let query = sqlx::query_scalar(include_str!("sql/extend_gaps.sql"))
+        .bind(column(&g, |g| g.earlier))
+        .bind(column(&g, |g| g.ended_at))
+        .bind(column(&g, |g| g.last_slot_at))
+        .bind(column(&g, |g| g.slots))
+        .bind(now);
+    let grown: Vec<Uuid> = on(what, query.fetch_all_on(&mut *conn)).await?;
+    Ok(g.iter().filter(|g| grown.contains(&g.earlier)).map(|g| g.id).collect())
 }
 
 /// A column that often has one value for all rows, and then comes as that; the statement puts it in the place of null.

@@ -22,6 +22,20 @@ pub(crate) struct GapValues {
     pub(crate) job_id: Uuid,
     pub(crate) org_id: String,
     pub(crate) gap: Gap,
+    /// The id and the last slot of the gap that grows instead, if it is there.
+    pub(crate) earlier: Option<(Uuid, Micros)>,
+}
+
+/// A gap that another one continues.
+pub(crate) struct LongerGap {
+    /// The id of the gap that continues it.
+    pub(crate) id: Uuid,
+    pub(crate) earlier: Uuid,
+    /// Its last slot until now.
+    pub(crate) ended_at: Micros,
+    pub(crate) last_slot_at: Micros,
+    /// How many slots more.
+    pub(crate) slots: i64,
 }
 
 /// A row for `timers`, with the last of the runs that were written with it.
@@ -83,15 +97,16 @@ impl PlanBatch {
     /// Everything but the timer.
     pub(crate) fn add_effects(&mut self, job: &Arc<Definition>, plan: Plan) {
         let org: Option<&OrgId> = plan.timer.org.as_ref();
+        for (gap, earlier) in plan.gaps_to_write() {
+            let (id, job_id, org_id) = (gap.id(job.id, org), job.id.as_uuid(), org_text(org).to_owned());
+            let earlier = earlier.map(|earlier| (earlier.id(job.id, org), earlier.last_slot_at.into()));
+            self.gaps.push(GapValues { id, job_id, org_id, gap: gap.clone(), earlier });
+        }
         for run in plan.runs {
             self.runs.push(RunValues::of_plan(&run, job, org));
             self.planned.push((Arc::clone(job), org.cloned(), run));
         }
-        for gap in plan.gaps {
-            let (id, job_id) = (gap.id(job.id, org), job.id.as_uuid());
-            self.gaps.push(GapValues { id, job_id, org_id: org_text(org).to_owned(), gap: gap.clone() });
-            self.planned_gaps.push((job.id, gap));
-        }
+        self.planned_gaps.extend(plan.gaps.into_iter().map(|gap| (job.id, gap)));
         self.cancel.extend(plan.cancel.iter().map(RunId::as_uuid));
         if plan.retire {
             self.retire.push(job.id.as_uuid());
@@ -102,6 +117,15 @@ impl PlanBatch {
         if let (Some(error), Some(org)) = (plan.org_error, org) {
             self.org_errors.push(OrgError { job: Arc::clone(job), org: org.to_string(), why: error });
         }
+    }
+
+    /// The gaps that may continue earlier ones.
+    pub(crate) fn longer_gaps(&self) -> impl Iterator<Item = LongerGap> {
+        self.gaps.iter().filter_map(|GapValues { id, gap, earlier, .. }| {
+            let (earlier, ended_at) = (*earlier)?;
+            let slots = i64::try_from(gap.slots).unwrap_or(i64::MAX);
+            Some(LongerGap { id: *id, earlier, ended_at, last_slot_at: gap.last_slot_at.into(), slots })
+        })
     }
 
     /// Adds a timer whose job cannot be read: it is disarmed and the job errored; others are not affected.

@@ -164,9 +164,25 @@ async fn insert_gaps(tx: &mut Tx<'_>, batch: &PlanBatch, now: Micros) -> StoreRe
     if batch.gaps.is_empty() {
         return Ok(HashSet::new());
     }
-    let rows = batch::rows(batch.gaps.iter().map(gap_row));
-    let query = sqlx::query(include_str!("sql/insert_gaps.sql")).bind(rows).bind(now);
-    Ok(tx.all::<(Uuid,)>(query).await?.into_iter().map(|(id,)| id).collect())
+    let mut written = extend_gaps(tx, batch, now).await?;
+    let rows: Vec<_> = batch.gaps.iter().filter(|gap| !written.contains(&gap.id)).map(gap_row).collect();
+    if !rows.is_empty() {
+        let query = sqlx::query(include_str!("sql/insert_gaps.sql")).bind(batch::rows(rows)).bind(now);
+        written.extend(tx.all::<(Uuid,)>(query).await?.into_iter().map(|(id,)| id));
+    }
+    Ok(written)
+}
+
+/// Lets earlier gaps grow. Returns the ids of the gaps that need no row, because theirs did.
+async fn extend_gaps(tx: &mut Tx<'_>, batch: &PlanBatch, now: Micros) -> StoreResult<HashSet<Uuid>> {
+    let longer: Vec<_> = batch.longer_gaps().collect();
+    if longer.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows = longer.iter().map(|g| (Hex(g.earlier), g.ended_at, g.last_slot_at, g.slots));
+    let query = sqlx::query(include_str!("sql/extend_gaps.sql")).bind(batch::rows(rows)).bind(now);
+    let grown: Vec<(Uuid,)> = tx.all(query).await?;
+    Ok(longer.iter().filter(|g| grown.contains(&(g.earlier,))).map(|g| g.id).collect())
 }
 
 // The rows of the batches, in the order of their statements.
