@@ -30,6 +30,7 @@ mod online;
 pub(crate) mod orgs;
 pub(crate) mod outages;
 pub(crate) mod output;
+mod parse;
 pub(crate) mod problems;
 mod progress;
 mod refusal;
@@ -48,12 +49,10 @@ pub(crate) mod version;
 mod watch;
 pub(crate) mod words;
 
-use std::ffi::OsString;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, FromArgMatches, Subcommand};
 use everbell_core::Draft;
-use everbell_core::cron::{DstFold, DstGap, Expression};
+use everbell_core::cron::{DstFold, DstGap};
 
 use jiff::Timestamp;
 
@@ -66,6 +65,7 @@ pub use init::STARTER;
 pub use jobs::PausedJob;
 pub(crate) use online::OnlineArgs;
 pub use output::{Output, aligned};
+pub use parse::parse;
 pub use progress::Progress;
 pub use refusal::Refusal;
 pub(crate) use session::Session;
@@ -364,21 +364,6 @@ impl Command {
             Commands::Version(args) => version::run(args, output),
         }
     }
-}
-
-/// Parses a command line. An expression that looks like a flag is reported as an expression.
-pub fn parse<P: Parser>(args: impl Iterator<Item = OsString>) -> Result<P, CliError> {
-    let args: Vec<OsString> = args.collect();
-    P::try_parse_from(&args).map_err(|error| misread_expression(&args, &error).unwrap_or(CliError::Usage(error)))
-}
-
-/// `-1 * * * *` looks like an unknown flag, but the error of the expression is more helpful.
-fn misread_expression(args: &[OsString], error: &clap::Error) -> Option<CliError> {
-    if error.kind() != clap::error::ErrorKind::UnknownArgument {
-        return None;
-    }
-    let text = args.iter().filter_map(|arg| arg.to_str()).find(|arg| arg.starts_with('-') && arg.contains(' '))?;
-    Expression::parse(text).err().map(CliError::Expression)
 }
 
 fn dst_gap() -> impl TypedValueParser<Value = DstGap> {

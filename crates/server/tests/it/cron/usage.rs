@@ -58,6 +58,11 @@ fn usage_errors_exit_with_2_and_help() {
     assert!(refusal(&["crom"]).contains("'cron'"));
     assert!(refusal(&["cron", "nxt"]).contains("a similar subcommand exists: 'next'"));
     assert!(refusal(&["cron", "next", "@daily", "--jsn"]).contains("a similar argument exists: '--json'"));
+    // A command in the wrong place is named with its own one.
+    let misplaced = refusal(&["backfill", "nightly"]);
+    assert!(misplaced.contains("tip: did you mean 'everbell jobs backfill'?"), "{misplaced}");
+    let several = refusal(&["show", "nightly"]);
+    assert!(several.contains("'everbell jobs show', 'everbell runs show'"), "{several}");
     for count in ["0", "10001", "-1", "many"] {
         assert!(refusal(&["cron", "next", "@daily", &format!("--count={count}")]).contains("--count"), "{count}");
     }
