@@ -163,7 +163,12 @@ fn words(fire: &wire::NextFire, zone: &Zone) -> String {
     let frozen = frozen(fire.frozen.as_deref(), fire.frozen_until, zone);
     let moved = fire.moved_from.map(|from| format!("moved from {}", spoken(from, zone)));
     let note = fire.note.clone().filter(|note| !note.is_empty());
-    [frozen, orgs, moved, note].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    [frozen, orgs, fire.runs.map(runs), moved, note].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// `3 runs`.
+fn runs(count: u64) -> String {
+    format!("{count} runs")
 }
 
 /// `for 312 orgs in 5 zones, within 10m`. A server of an earlier release says only which org is the first.
@@ -221,13 +226,15 @@ fn fires_of(client: &Connection, job: &wire::Job, range: &Range, shown: &Display
     };
     let answer = client.send(call.read_as::<wire::Items<WithJson<wire::Fire>>>())?;
     let of_item = |WithJson { document, json }: WithJson<wire::Fire>| {
-        let wire::Fire { at, note, frozen: reason, frozen_until, orgs: count, zones, org_id, spread_ms, .. } = document;
+        let wire::Fire {
+            at, note, frozen: reason, frozen_until, orgs: count, runs: own, zones, org_id, spread_ms, ..
+        } = document;
         let moved = job.rescheduled_from.filter(|_| at == first);
         let moved = moved.map(|from| format!("moved from {}", spoken(from, &zone)));
         let frozen = frozen(reason.as_deref(), frozen_until, &zone);
         let note = note.filter(|note| !note.is_empty()).or(moved);
         let orgs = orgs(filled(org_id.as_ref()), count, zones, spread_ms);
-        fire(at, json, [frozen, orgs, note].into_iter().flatten().collect::<Vec<_>>().join("; "))
+        fire(at, json, [frozen, orgs, own.map(runs), note].into_iter().flatten().collect::<Vec<_>>().join("; "))
     };
     let fires: Vec<Fire> = answer.document.items.into_iter().map(of_item).collect();
     // A server of an earlier release knows only the first org.

@@ -56,6 +56,10 @@ pub struct Fire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub orgs: Option<u64>,
+    /// How many runs it has, if that is neither 1 nor the number of orgs: each slot runs that calendars move to this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub runs: Option<u64>,
     /// In how many time zones these orgs are, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
@@ -120,19 +124,32 @@ impl Fire {
     /// The fire of a schedule at this instant.
     pub fn new(spec: &Spec, at: Timestamp) -> Fire {
         let local = at.to_zoned(spec.zone().as_jiff().clone()).to_string();
-        Fire { note: note(spec, at), ..Fire::at(at, local) }
+        let runs = Some(spec.runs_at(at)).filter(|runs| *runs > 1);
+        Fire { note: note(spec, at), runs, ..Fire::at(at, local) }
     }
 
     /// A fire of which only the time is known.
     pub fn at(at: Timestamp, local: String) -> Fire {
         let (note, frozen, frozen_until) = (None, None, None);
-        Fire { at, local, note, frozen, frozen_until, orgs: None, zones: None, org_id: None, spread_ms: None }
+        Fire {
+            at,
+            local,
+            note,
+            frozen,
+            frozen_until,
+            orgs: None,
+            runs: None,
+            zones: None,
+            org_id: None,
+            spread_ms: None,
+        }
     }
 
     /// The fire of a per-org job. `spec` is the schedule in the zone of the job.
     pub fn of_orgs(spec: &Spec, slot: &OrgSlot) -> Fire {
         Fire {
             orgs: Some(slot.orgs),
+            runs: Some(slot.runs).filter(|runs| *runs != slot.orgs),
             zones: Some(slot.zones).filter(|zones| *zones > 0),
             org_id: slot.first_org.as_ref().map(ToString::to_string),
             spread_ms: spread_ms(slot),

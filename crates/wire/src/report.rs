@@ -124,6 +124,10 @@ pub struct NextFire {
     pub org_id: Option<String>,
     /// How many orgs it fires for, for a job with scope `per_org`.
     pub orgs: Option<u64>,
+    /// How many runs it has, if that is neither 1 nor the number of orgs: each slot runs that calendars move to this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub runs: Option<u64>,
     /// In how many time zones these orgs are, if that is known.
     pub zones: Option<u64>,
     /// Jitter spreads the fires of these orgs over this many milliseconds from `at` on.

@@ -17,6 +17,7 @@ mod eligibility;
 mod org_update;
 mod reconcile;
 mod schedule;
+mod slots;
 mod what_if;
 mod write;
 
@@ -25,7 +26,8 @@ use jiff::Timestamp;
 pub use eligibility::{Eligibility, JobLifecycle, OffReason, OrgFacts, eligibility, plan, spec_for};
 pub use org_update::{OrgTask, OrgUpdate, OrgUpdateStep, backfill_size, take_step};
 pub use reconcile::{OrgTimer, OrgView, TimerChange, TimerChanges, reconcile};
-pub use schedule::{GroupOverride, OrgGroup, OrgGroups, OrgSchedule, OrgSlot, OrgSlots, past_slots};
+pub use schedule::{GroupOverride, OrgGroup, OrgGroups, OrgSchedule, OrgSlot, past_slots};
+pub use slots::OrgSlots;
 pub use what_if::{Day, Verdict, WhatIf, what_if};
 pub use write::{MAX_ORGS_AT_ONCE, OrgWrite, OverrideWrite, Written, deleted, override_of, written};
 

@@ -3,14 +3,13 @@
 //! Orgs with the same zone and the same override of a job fire at the same slots. So slots are computed once for each such
 //! group, and counted as often as it has orgs: ten thousand orgs in forty zones cost as much as forty orgs.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, btree_map};
-use std::iter::Peekable;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::eligibility::spec_in;
+use super::slots::OrgSlots;
 use crate::ids::{JobKey, OrgId};
 use crate::job::{Definition, JobState, JobStatus, Scope};
 use crate::plan::just_before;
@@ -92,6 +91,8 @@ pub struct OrgSlot {
     pub at: Timestamp,
     /// How many orgs.
     pub orgs: u64,
+    /// How many runs they have: more than orgs where calendars move several slots to this time.
+    pub runs: u64,
     /// In how many time zones they are; 0 if that is not known.
     pub zones: u64,
     /// The first of them by id, if it is known.
@@ -111,37 +112,37 @@ impl OrgSlot {
 
     /// The fires of each minute from the slot on. Which org fires when does not matter: jitter spreads them evenly.
     pub fn spread(&self) -> impl Iterator<Item = (Timestamp, u64)> + use<> {
-        let (at, orgs) = (self.at, self.orgs);
+        let (at, runs) = (self.at, self.runs);
         let minutes = self.within.as_secs().div_ceil(MINUTE).max(1);
-        let share = move |minute: u64| orgs * (minute + 1) / minutes - orgs * minute / minutes;
+        let share = move |minute: u64| runs * (minute + 1) / minutes - runs * minute / minutes;
         let begin = move |minute: u64| at.checked_add(SignedDuration::from_mins(minute as i64)).unwrap_or(at);
-        (0..minutes).map(move |minute| (begin(minute), share(minute))).filter(|(_, orgs)| *orgs > 0)
+        (0..minutes).map(move |minute| (begin(minute), share(minute))).filter(|(_, runs)| *runs > 0)
     }
 }
 
 /// The slots of a job for all its orgs.
 #[derive(Clone, Debug)]
 pub struct OrgSchedule {
-    groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     /// Slots lie after this time.
-    after: Timestamp,
-    jitter: Duration,
+    pub(super) after: Timestamp,
+    pub(super) jitter: Duration,
     is_paused: bool,
     /// The next fires of all orgs, if they are known.
-    armed: Option<BTreeMap<Timestamp, (u64, OrgId)>>,
+    pub(super) armed: Option<BTreeMap<Timestamp, (u64, OrgId)>>,
     unreadable: u64,
 }
 
 /// Orgs that fire at the same slots.
 #[derive(Clone, Debug)]
-struct Group {
-    spec: Spec,
+pub(super) struct Group {
+    pub(super) spec: Spec,
     /// Equal for groups of the same zone.
-    zone: usize,
-    orgs: u64,
-    first_org: Option<OrgId>,
+    pub(super) zone: usize,
+    pub(super) orgs: u64,
+    pub(super) first_org: Option<OrgId>,
     /// The first slot of the schedule.
-    first_slot: Option<Timestamp>,
+    pub(super) first_slot: Option<Timestamp>,
 }
 
 impl OrgSchedule {
@@ -203,16 +204,7 @@ impl OrgSchedule {
 
     /// The slots in `[from, to)`, in order.
     pub fn slots(&self, from: Timestamp, to: Timestamp) -> OrgSlots<'_> {
-        let begin = just_before(from).max(self.after);
-        let mut slots: Vec<Box<dyn Iterator<Item = Timestamp> + '_>> = Vec::with_capacity(self.groups.len());
-        let mut next = BinaryHeap::with_capacity(self.groups.len());
-        for (index, group) in self.groups.iter().enumerate() {
-            let mut own = group.spec.slots_after(begin);
-            next.extend(own.next().map(|slot| Reverse((slot, index))));
-            slots.push(Box::new(own));
-        }
-        let armed = self.armed.as_ref().map(|armed| armed.range(from..).peekable());
-        OrgSlots { schedule: self, slots, next, armed, to }
+        OrgSlots::new(self, from, to)
     }
 
     /// How many runs the slots of `[from, to)` have, by arithmetic.
@@ -271,69 +263,4 @@ pub fn past_slots(
     }
     slots.reverse();
     slots
-}
-
-/// See [`OrgSchedule::slots`].
-pub struct OrgSlots<'a> {
-    schedule: &'a OrgSchedule,
-    /// The later slots of each group.
-    slots: Vec<Box<dyn Iterator<Item = Timestamp> + 'a>>,
-    /// The next slot of each group.
-    next: BinaryHeap<Reverse<(Timestamp, usize)>>,
-    armed: Option<Peekable<btree_map::Range<'a, Timestamp, (u64, OrgId)>>>,
-    to: Timestamp,
-}
-
-impl Iterator for OrgSlots<'_> {
-    type Item = OrgSlot;
-
-    fn next(&mut self) -> Option<OrgSlot> {
-        loop {
-            let of_groups = self.next.peek().map(|Reverse((at, _))| *at);
-            let of_timers = self.armed.as_mut().and_then(|armed| armed.peek().map(|(at, _)| **at));
-            let at = of_groups.into_iter().chain(of_timers).min().filter(|at| *at < self.to)?;
-            let slot = self.slot(at);
-            if slot.orgs > 0 {
-                return Some(slot);
-            }
-        }
-    }
-}
-
-impl OrgSlots<'_> {
-    /// Takes the groups and timers of this time.
-    fn slot(&mut self, at: Timestamp) -> OrgSlot {
-        let armed = self.armed.as_mut().map(|armed| armed.next_if(|(time, _)| **time == at).map(|(_, own)| own));
-        let timers = armed.flatten();
-        // The first slot of a group is what the timers of its orgs say, if they are known.
-        let (mut later, mut is_first, mut within) = (0, false, Duration::ZERO);
-        let (mut zones, mut firsts) = (Vec::new(), Vec::new());
-        while let Some(Reverse((_, index))) = self.next.peek().copied().filter(|Reverse((next, _))| *next == at) {
-            self.next.pop();
-            let group = &self.schedule.groups[index];
-            let following = self.slots[index].next();
-            self.next.extend(following.map(|slot| Reverse((slot, index))));
-            let room = following.and_then(|slot| Duration::try_from(slot.duration_since(at)).ok());
-            within = within.max(room.map_or(self.schedule.jitter, |room| self.schedule.jitter.min(room)));
-            if armed.is_some() && group.first_slot == Some(at) {
-                is_first = true;
-                zones.extend(timers.is_some().then_some(group.zone));
-            } else {
-                later += group.orgs;
-                firsts.push(group.first_org.as_ref());
-                zones.push(group.zone);
-            }
-        }
-        zones.sort_unstable();
-        zones.dedup();
-        let own = timers.map_or(0, |(orgs, _)| *orgs);
-        if is_first || later == 0 {
-            firsts.extend(timers.map(|(_, first)| Some(first)));
-        }
-        // An org that was moved to a later slot of its group is one of the group.
-        let orgs = if is_first { own + later } else { own.max(later) };
-        let first_org =
-            firsts.into_iter().collect::<Option<Vec<_>>>().and_then(|firsts| firsts.into_iter().min().cloned());
-        OrgSlot { at, orgs, zones: orgs.min(zones.len() as u64), first_org, within }
-    }
 }

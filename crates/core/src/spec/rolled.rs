@@ -96,6 +96,17 @@ impl Spec {
         near.filter(|slot| rolled.fires_at(floor(*slot)) == Some(floor(at))).collect()
     }
 
+    /// How many runs a fire at this time has, also if jitter delays it: several where calendars move several slots to one
+    /// time, because each of them runs.
+    pub fn runs_at(&self, at: Timestamp) -> u64 {
+        if self.roll() == Roll::Skip {
+            return 1;
+        }
+        let own = self.slots_at(at).len();
+        let before = || self.prev_at_or_before(at).map_or(1, |last| self.slots_at(last).len());
+        (if own > 0 { own } else { before() }).max(1) as u64
+    }
+
     /// The slots that fire at this time although they are of other days.
     pub fn moved_to(&self, at: Timestamp) -> Vec<MovedSlot> {
         if self.roll() == Roll::Skip {

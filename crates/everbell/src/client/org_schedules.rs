@@ -57,14 +57,16 @@ impl FromIterator<(JobId, OrgSchedule)> for OrgSchedules {
 }
 
 impl Reports {
-    /// Reads when these jobs fire for their orgs before `until`. Jobs that fire once for all orgs are left out.
+    /// Reads when these jobs fire for their orgs before `until`. Jobs that fire once for all orgs are left out, and one that is
+    /// named twice is one.
     pub async fn org_schedules<'a>(
         &self,
         jobs: impl IntoIterator<Item = &'a JobRow>,
         until: Timestamp,
     ) -> StoreResult<OrgSchedules> {
         let now = self.context.now();
-        let jobs: Vec<&JobRow> = jobs.into_iter().filter(|row| row.job.definition.scope == Scope::PerOrg).collect();
+        let jobs = jobs.into_iter().filter(|row| row.job.definition.scope == Scope::PerOrg);
+        let jobs: HashMap<JobId, &JobRow> = jobs.map(|row| (row.id(), row)).collect();
         if jobs.is_empty() || until <= now {
             return Ok(OrgSchedules::default());
         }
@@ -78,7 +80,7 @@ impl Reports {
         for fires in fires {
             timers.entry(fires.job).or_default().push(fires);
         }
-        let own = jobs.into_iter().filter_map(|row| {
+        let own = jobs.into_values().filter_map(|row| {
             let schedule = OrgSchedule::new(&row.job.definition, &row.job.state, &groups, now)?;
             let timers = timers.remove(&row.id()).unwrap_or_default();
             let waiting = waiting(&schedule, &timers, now);
@@ -99,9 +101,11 @@ fn waiting(schedule: &OrgSchedule, timers: &[OrgFires], now: Timestamp) -> Optio
     };
     let early: Vec<&OrgFires> = timers.iter().filter(|fires| fires.at < bound).collect();
     let first_org: Option<&OrgId> = early.iter().map(|fires| &fires.first_org).min();
+    let orgs = early.iter().map(|fires| fires.orgs).sum();
     Some(OrgSlot {
         at: early.iter().map(|fires| fires.at).min()?.max(now),
-        orgs: early.iter().map(|fires| fires.orgs).sum(),
+        orgs,
+        runs: orgs,
         zones: 0,
         first_org: first_org.cloned(),
         within: Duration::ZERO,

@@ -53,6 +53,8 @@ pub struct NextFire {
     pub at: Timestamp,
     /// The job.
     pub job: Arc<JobRow>,
+    /// How many runs it has: several for several orgs, or where calendars move several slots to this time.
+    pub runs: u64,
     /// The orgs that it fires for, for a job with scope `per_org`.
     pub orgs: Option<OrgSlot>,
     /// The freeze that keeps it from firing. A one-time job waits until its end.
@@ -234,7 +236,13 @@ fn add_fires(
     let bound = if fires.len() > limit { fires[limit].at } else { Timestamp::MAX };
     let own = own.take_while(|(at, _)| *at < until && *at <= bound).take(limit + 1);
     let before = fires.len();
-    fires.extend(own.map(|(at, orgs)| NextFire { at, job: Arc::clone(job), orgs, frozen: None }));
+    // A fire that an operator moved has the runs of its own time.
+    let moved = job.timer.as_ref().and_then(|timer| Some((timer.next_run_at?, timer.rescheduled_from?)));
+    let meant = |at: Timestamp| moved.filter(|(to, _)| *to == at).map_or(at, |(_, from)| from);
+    fires.extend(own.map(|(at, orgs)| {
+        let runs = orgs.as_ref().map_or_else(|| spec.runs_at(meant(at)), |slot| slot.runs);
+        NextFire { at, job: Arc::clone(job), runs, orgs, frozen: None }
+    }));
     if fires.len() > before {
         fires.sort_by_key(|fire| fire.at);
         fires.truncate(limit + 1);

@@ -100,6 +100,9 @@ fn event(fire: &NextFire, public_url: Option<&str>) -> FeedEvent {
         None => lines.push(format!("{local} {}", schedule.timezone)),
         Some(slot) => lines.extend(about_orgs(slot)),
     }
+    if fire.runs > fire.orgs.as_ref().map_or(1, |slot| slot.orgs) {
+        lines.push(format!("{} runs, because calendars move slots to this time.", fire.runs));
+    }
     lines.push(format!("Target: {}", definition.target));
     if let Some(freeze) = &fire.frozen {
         lines.push(format!("Does not fire because of a freeze: {}", freeze.reason));

@@ -137,6 +137,7 @@ fn fire(fire: &NextFire) -> wire::NextFire {
         moved_from: timer.filter(|timer| timer.next_run_at == Some(fire.at)).and_then(|timer| timer.rescheduled_from),
         org_id: fire.orgs.as_ref().and_then(|slot| slot.first_org.as_ref()).map(ToString::to_string),
         orgs: fire.orgs.as_ref().map(|slot| slot.orgs),
+        runs: Some(fire.runs).filter(|runs| *runs != fire.orgs.as_ref().map_or(1, |slot| slot.orgs)),
         zones: fire.orgs.as_ref().map(|slot| slot.zones).filter(|zones| *zones > 0),
         spread_ms: fire.orgs.as_ref().and_then(wire::preview::spread_ms),
         frozen: fire.frozen.as_ref().map(|freeze| freeze.reason.clone()),

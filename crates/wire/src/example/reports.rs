@@ -48,6 +48,7 @@ impl Example for NextFires {
             moved_from: None,
             org_id: None,
             orgs: None,
+            runs: None,
             zones: None,
             spread_ms: None,
             frozen: None,

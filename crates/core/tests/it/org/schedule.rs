@@ -10,6 +10,7 @@ use everbell_core::{Definition, JobKey, JobState, JobStatus, OrgId, Pause, Scope
 use jiff::{SignedDuration, Timestamp};
 
 use crate::given;
+use crate::random::Random;
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -111,11 +112,10 @@ fn timers_say_what_an_operator_moved() {
     assert_eq!(lines(&armed(&[])), plain, "no timer is known");
     let due = [("2026-11-15T12:00:00Z", 1, "c"), ("2026-11-16T08:00:00Z", 4, "a")];
     assert_eq!(lines(&armed(&due)), plain, "the org that is due goes on");
-    assert_eq!(
-        lines(&armed(&[("2026-11-20T00:00:00Z", 5, "a")])),
-        ["17 08:00 for 5 in 1, first a"],
-        "all of them moved"
-    );
+    assert_eq!(lines(&armed(&[("2026-11-20T00:00:00Z", 5, "a")])), [""; 0], "all of them moved far ahead");
+    let far = armed(&[("2026-11-16T08:00:00Z", 4, "b"), ("2026-11-18T08:00:00Z", 1, "a")]);
+    let later = words(&slots(&far, "2026-11-17T00:00:00Z", "2026-11-19T00:00:00Z"));
+    assert_eq!(later, ["17 08:00 for 4 in 1, first a", "18 08:00 for 5 in 1, first a"], "also if asked from then on");
 }
 
 #[test]
@@ -222,7 +222,120 @@ fn groups_have_the_slots_of_each_org() {
         expected.remove(&from);
         let found: BTreeMap<Timestamp, u64> = schedule.slots(from, to).map(|slot| (slot.at, slot.orgs)).collect();
         assert_eq!(found, expected, "{text} {roll:?}");
+        assert_eq!(schedule.slots(from, to).map(|slot| slot.runs).sum::<u64>(), runs, "{text} {roll:?}");
         assert_eq!(schedule.count(from, to), runs, "{text} {roll:?}");
         assert!(roll == Some(Roll::Next) || runs == expected.values().sum::<u64>(), "{text} {roll:?}");
     }
+}
+
+/// Whether an org that overrides a job wants it, and when.
+type Choice = Option<(bool, Option<&'static str>)>;
+
+const ZONES: [&str; 5] = ["UTC", "Asia/Tokyo", "America/New_York", "Europe/Paris", "Asia/Kolkata"];
+const CHOICES: [Choice; 5] = [
+    None,
+    Some((false, None)),
+    Some((true, None)),
+    Some((true, Some("15 9 * * *"))),
+    Some((true, Some("7 21 * * 1-5"))),
+];
+
+/// An org, as a test sees it.
+struct Single {
+    zone: &'static str,
+    own: Choice,
+    first_fire: Option<Timestamp>,
+    /// Its slots, in order.
+    slots: Vec<Timestamp>,
+}
+
+impl Single {
+    fn random(random: &mut Random, job: &Definition, after: Timestamp) -> Single {
+        let (zone, own) = (random.pick(&ZONES), if random.percent(50) { None } else { random.pick(&CHOICES) });
+        let spec = job.spec.as_ref().unwrap().in_zone(Zone::get(zone).unwrap());
+        let spec = match own.and_then(|(_, expression)| expression) {
+            Some(expression) => spec.with_expression(expression.parse().unwrap(), job.created_at),
+            None => spec,
+        };
+        let is_on = own.is_none_or(|(enabled, _)| enabled);
+        let to = after + SignedDuration::from_hours(24 * 25);
+        let slots: Vec<Timestamp> = spec.slots_after(after).take_while(|slot| is_on && *slot < to).collect();
+        Single { zone, own, first_fire: slots.first().copied(), slots }
+    }
+
+    fn group(&self) -> (&str, Option<&str>) {
+        (self.zone, self.own.and_then(|(_, expression)| expression))
+    }
+
+    /// Moves its next fire: to a time without a slot of any org, or on to a later slot.
+    fn move_next(&mut self, random: &mut Random, now: Timestamp) {
+        let first = self.slots.remove(0);
+        let skipped = random.between(0, 3) as usize;
+        if random.percent(50) && skipped < self.slots.len() {
+            self.slots.drain(..skipped);
+        } else {
+            let to = now + SignedDuration::from_mins(random.between(1, 6_000)) + SignedDuration::from_secs(17);
+            self.slots.retain(|slot| *slot > first.max(to));
+            self.slots.insert(0, to);
+        }
+        self.first_fire = self.slots.first().copied();
+    }
+}
+
+fn groups_of(orgs: &[Single]) -> Vec<OrgGroup> {
+    let mut groups = Vec::new();
+    for name in ZONES {
+        let count = |choice: Option<Choice>| {
+            orgs.iter().filter(|org| org.zone == name && choice.is_none_or(|choice| org.own == choice)).count() as u64
+        };
+        groups.extend(Some(zone(name, count(None), "a")));
+        for (enabled, expression) in CHOICES.into_iter().flatten() {
+            groups.push(own(name, count(Some(Some((enabled, expression)))), "b", expression, enabled));
+        }
+    }
+    groups.retain(|group| group.orgs > 0);
+    groups
+}
+
+/// The fires of all orgs are those of each one: in random zones, with overrides, pauses and orgs that an operator moved.
+#[test]
+fn all_orgs_have_the_slots_of_each_one() {
+    let (mut moves, mut pauses) = (0, 0);
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let job = job(random.pick(&["0 8 * * *", "30 2 * * *", "0 */6 * * *", "45 23 * * 6,0"]), "");
+        let now = at("2027-03-12T00:00:00Z") + SignedDuration::from_mins(random.between(0, 3_000));
+        let until = random.percent(20).then(|| now + SignedDuration::from_hours(random.between(1, 60)));
+        let count = random.between(1, 12);
+        let mut orgs: Vec<Single> =
+            (0..count).map(|_| Single::random(&mut random, &job, until.unwrap_or(now))).collect();
+        // Timers do not say whose they are, so no other group has its first slot when one of its orgs is missing.
+        let chosen = random.next() as usize % orgs.len();
+        let is_alone = |first: &Timestamp| {
+            orgs.iter().filter(|org| org.slots.first() == Some(first)).all(|org| org.group() == orgs[chosen].group())
+        };
+        if until.is_none() && orgs[chosen].slots.first().is_some_and(is_alone) {
+            orgs[chosen].move_next(&mut random, now);
+            moves += 1;
+        }
+        pauses += usize::from(until.is_some());
+        let pause = until.map(|_| Pause { reason: "r".to_owned(), by: "ana".to_owned(), at: now, until });
+        let status = if pause.is_some() { JobStatus::Paused } else { JobStatus::Active };
+        let state = everbell_core::with!(JobState { status, pause, ..state(&job) });
+        let mut timers: BTreeMap<Timestamp, u64> = BTreeMap::new();
+        for at in orgs.iter().filter_map(|org| org.first_fire) {
+            *timers.entry(at).or_default() += 1;
+        }
+        let schedule = OrgSchedule::new(&job, &state, &OrgGroups::new(groups_of(&orgs)), now).unwrap();
+        let schedule = schedule.with_armed(timers.iter().map(|(at, orgs)| (*at, *orgs, org("a"))));
+        let from = now + SignedDuration::from_secs(random.pick(&[1, 86_400, 300_000]));
+        let to = now + SignedDuration::from_hours(24 * 9);
+        let mut expected: BTreeMap<Timestamp, u64> = BTreeMap::new();
+        for at in orgs.iter().flat_map(|org| &org.slots).filter(|at| (from..to).contains(at)) {
+            *expected.entry(*at).or_default() += 1;
+        }
+        let found: BTreeMap<Timestamp, u64> = schedule.slots(from, to).map(|slot| (slot.at, slot.orgs)).collect();
+        assert_eq!(found, expected, "seed {seed}, from {from}, chosen {chosen}");
+    }
+    assert!(moves > 100 && pauses > 40, "{moves} {pauses}");
 }

@@ -30,19 +30,16 @@ pub(super) struct Known<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fire {
     pub(super) at: Timestamp,
+    /// How many runs it has: several for several orgs, or where calendars move several slots to one time.
+    pub(super) runs: u64,
     /// The orgs that it fires for, of a job that fires for each.
     pub(super) orgs: Option<OrgSlot>,
 }
 
 impl Fire {
-    /// How many runs it has.
-    pub(super) fn runs(&self) -> u64 {
-        self.orgs.as_ref().map_or(1, |slot| slot.orgs)
-    }
-
     /// Its runs by the minute in which they start.
     pub(super) fn starts(&self) -> Vec<(Timestamp, u64)> {
-        self.orgs.as_ref().map_or_else(|| vec![(self.at, 1)], |slot| slot.spread().collect())
+        self.orgs.as_ref().map_or_else(|| vec![(self.at, self.runs)], |slot| slot.spread().collect())
     }
 }
 
@@ -63,8 +60,8 @@ enum Slots<'a> {
 /// The slots of a job that fires once for all orgs.
 struct Own<'a> {
     spec: &'a Spec,
-    /// The fire of its timer, and whether an operator moved it.
-    armed: Option<(Timestamp, bool)>,
+    /// The fire of its timer, and the slot that an operator moved there.
+    armed: Option<(Timestamp, Option<Timestamp>)>,
     /// Later slots lie after this time.
     after: Timestamp,
 }
@@ -93,13 +90,13 @@ impl<'a> Ahead<'a> {
                 });
                 let fires = slots.map(move |slot| fire_at(own.spec, self.job.id, None, slot, jitter));
                 let fires = self.first(own).into_iter().chain(fires).filter(move |at| (from..to).contains(at));
-                Box::new(fires.map(|at| Fire { at, orgs: None }))
+                Box::new(fires.map(move |at| Fire { at, runs: own.runs_at(at), orgs: None }))
             }
             Slots::Orgs(schedule) => {
                 let slots = ranges.flat_map(|(begin, end)| schedule.slots(begin, end));
                 // Jitter spreads an earlier slot up to here.
                 let slots = slots.filter(move |slot| slot.at >= from || slot.ends_at() > from);
-                Box::new(slots.map(|slot| Fire { at: slot.at, orgs: Some(slot) }))
+                Box::new(slots.map(|slot| Fire { at: slot.at, runs: slot.runs, orgs: Some(slot) }))
             }
         }
     }
@@ -109,8 +106,8 @@ impl<'a> Ahead<'a> {
         let ranges = self.thawed(from, to).into_iter();
         match &self.slots {
             Slots::Own(own) => {
-                let first = u64::from(self.first(own).is_some_and(|at| (from..to).contains(&at)));
-                first + ranges.map(|range| own.slots(range)).sum::<u64>()
+                let first = self.first(own).filter(|at| (from..to).contains(at));
+                first.map_or(0, |at| own.runs_at(at)) + ranges.map(|range| own.slots(range)).sum::<u64>()
             }
             Slots::Orgs(schedule) => ranges.map(|(from, to)| schedule.count(from, to)).sum(),
         }
@@ -155,7 +152,7 @@ impl<'a> Ahead<'a> {
             Slots::Own(own) => {
                 let is_first = |at| own.is_recurring() && span.contains(at) && self.is_frozen(own, at);
                 let first = own.armed.filter(|(at, _)| is_first(*at));
-                (span, u64::from(first.is_some()) + own.slots((span.from, span.until)))
+                (span, first.map_or(0, |(at, _)| own.runs_at(at)) + own.slots((span.from, span.until)))
             }
             Slots::Orgs(schedule) => (span, schedule.count(span.from.max(self.now), span.until)),
         });
@@ -187,7 +184,7 @@ impl<'a> Ahead<'a> {
 
     /// Whether the slot of the armed fire lies in a freeze: jitter may bring a fire into one, and it happens all the same.
     fn is_frozen(&self, own: &Own<'_>, armed: Timestamp) -> bool {
-        let is_moved = own.armed.is_some_and(|(_, moved)| moved);
+        let is_moved = own.armed.is_some_and(|(_, moved)| moved.is_some());
         let is_delayed = !is_moved && !self.job.policies.jitter.is_zero();
         let slot = if is_delayed { own.spec.prev_at_or_before(armed).unwrap_or(armed) } else { armed };
         self.frozen.iter().any(|span| span.contains(slot))
@@ -207,7 +204,13 @@ impl<'a> Own<'a> {
         let moved = timer.and_then(|timer| timer.rescheduled_from);
         // A fire that was moved takes the slots with it that it passes.
         let after = armed.map_or(begin, |armed| moved.map_or(armed, |slot| slot.max(armed)).max(now));
-        Some(Own { spec, armed: armed.map(|at| (at, moved.is_some())), after })
+        Some(Own { spec, armed: armed.map(|at| (at, moved)), after })
+    }
+
+    /// How many runs a fire has. One that an operator moved has those of its own time.
+    fn runs_at(&self, at: Timestamp) -> u64 {
+        let moved = self.armed.filter(|(armed, _)| *armed == at).and_then(|(_, moved)| moved);
+        self.spec.runs_at(moved.unwrap_or(at))
     }
 
     fn is_recurring(&self) -> bool {

@@ -148,7 +148,7 @@ fn planned(row: &mut Row, fire: &Fire, usual: Option<SignedDuration>, from: Time
         row.bands.extend(Some(band).filter(|band| band.slots > 0));
     } else {
         let until = usual.and_then(|usual| at.checked_add(usual).ok());
-        row.events.push(Event { what: What::Planned, at, until, href: None, runs: fire.runs(), zones });
+        row.events.push(Event { what: What::Planned, at, until, href: None, runs: fire.runs, zones });
     }
 }
 

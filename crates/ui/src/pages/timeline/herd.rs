@@ -148,7 +148,7 @@ async fn in_minute(request: &UiRequest, minute: Timestamp) -> Result<Vec<Fires>,
         let (mut at, mut orgs) = (Vec::new(), 0);
         for fire in ahead.iter().flat_map(|ahead| ahead.fires(minute, end)) {
             if fire.orgs.is_none() {
-                at.push(fire.at);
+                at.extend(std::iter::repeat_n(fire.at, fire.runs as usize));
             } else {
                 let starts = fire.starts().into_iter().filter(|(at, _)| (minute..end).contains(at));
                 orgs += starts.map(|(_, runs)| runs).sum::<u64>();

@@ -162,30 +162,47 @@ struct Lane {
     is_cut: bool,
 }
 
+/// The jobs whose load is counted: all jobs, unless a filter is set.
+struct Counted {
+    jobs: Vec<JobRow>,
+    /// Whether there are more.
+    more: bool,
+}
+
+impl Counted {
+    async fn read(request: &UiRequest, filter: &JobFilter) -> Result<Option<Counted>, Problem> {
+        if filter.text.is_some() || !filter.target.is_empty() || filter.label.is_some() {
+            return Ok(None);
+        }
+        let (jobs, more) = counted_jobs(request, filter).await?;
+        Ok(Some(Counted { jobs, more }))
+    }
+}
+
 /// Counts the load: of all jobs, or of those that match a filter and are listed.
 async fn lane(
     request: &UiRequest,
-    filter: &JobFilter,
+    counted: Option<&Counted>,
     (listed, rows): (&[JobRow], &[chart::Row]),
     coming: &Coming<'_>,
 ) -> Result<Lane, Problem> {
     let bounds = events::bounds(coming.window);
-    let counts_all = filter.text.is_none() && filter.target.is_empty() && filter.label.is_none();
-    let (all, more) = if counts_all { counted_jobs(request, filter).await? } else { (Vec::new(), false) };
+    let counts_all = counted.is_some();
     let started = if counts_all {
         let runs = runs_between(request, &bounds).await?;
         runs.into_iter().map(|(runs, _)| runs).chain(std::iter::repeat(0)).take(bounds.len() - 1).collect()
     } else {
         events::started(rows, &bounds)
     };
-    let jobs = if counts_all { &all[..] } else { listed };
-    // The schedules for orgs of jobs on other pages are read here.
-    let all_orgs =
-        if counts_all { org_schedules(request, &all, coming.window.to).await? } else { OrgSchedules::default() };
-    let known = if counts_all { Known { orgs: &all_orgs, ..coming.known } } else { coming.known };
-    let forecast = Forecast::new(&forecast::Input { jobs, known }, &bounds);
-    let load = events::load(&bounds, &started, &forecast.starts, known.now);
-    Ok(Lane { load, herds: forecast.herds, counts_all, is_cut: more || forecast.is_cut })
+    let jobs = counted.map_or(listed, |counted| &counted.jobs);
+    let forecast = Forecast::new(&forecast::Input { jobs, known: coming.known }, &bounds);
+    let load = events::load(&bounds, &started, &forecast.starts, coming.known.now);
+    Ok(Lane {
+        load,
+        herds: forecast.herds,
+        counts_all,
+        is_cut: counted.is_some_and(|counted| counted.more) || forecast.is_cut,
+    })
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
@@ -200,18 +217,19 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let filter = JobFilter { status, sort: JobSort::NextRunAt, ..filter(&api_request, &form)? };
     let asked = PageRequest { limit: MAX_ROWS, ..page::from_query(&api_request)? };
     let page = request.jobs().list(&filter, &asked).await?;
+    let counted = Counted::read(&request, &filter).await?;
     let (summaries, gaps, outages, frame, freezes, orgs) = tokio::join!(
         summaries(&request, &page.items, &window),
         gaps(&request, &window),
         outages(&request, &window),
         request.frame(Section::Timeline, "Timeline"),
         async { request.app.bell.freezes().list().await },
-        org_schedules(&request, &page.items, window.to),
+        org_schedules(&request, counted.iter().flat_map(|counted| &counted.jobs).chain(&page.items), window.to),
     );
     let (summaries, gaps, outages, freezes, orgs) = (summaries?, gaps?, outages?, freezes?, orgs?);
     let coming = Coming { known: Known { freezes: &freezes, orgs: &orgs, now: window.now }, window: &window };
     let mut drawn = events::rows(&page.items, &summaries, &gaps, &coming);
-    let lane = lane(&request, &filter, (&page.items, &drawn.rows), &coming).await?;
+    let lane = lane(&request, counted.as_ref(), (&page.items, &drawn.rows), &coming).await?;
     let listed = drawn.rows.len();
     if !form.flag("empty") {
         drawn.rows.retain(|row| !row.is_empty(window.from, window.to));
@@ -345,7 +363,11 @@ async fn counted_jobs(request: &UiRequest, filter: &JobFilter) -> Result<(Vec<Jo
 }
 
 /// When those of these jobs that fire for each org do so before this time.
-async fn org_schedules(request: &UiRequest, jobs: &[JobRow], to: Timestamp) -> Result<OrgSchedules, Problem> {
+async fn org_schedules(
+    request: &UiRequest,
+    jobs: impl IntoIterator<Item = &JobRow>,
+    to: Timestamp,
+) -> Result<OrgSchedules, Problem> {
     Ok(request.app.bell.reports().org_schedules(jobs, to).await?)
 }
 
