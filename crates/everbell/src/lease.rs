@@ -15,7 +15,7 @@ use everbell_core::store::LeaseTerms;
 #[derive(Clone, Debug)]
 pub struct Lease {
     signals: Arc<RunSignals>,
-    /// The renewal that [`Lease::renewed`] has told of.
+    /// The last renewal that [`Lease::renewed`] has reported.
     seen: Duration,
     terms: LeaseTerms,
     stops: bool,

@@ -18,16 +18,16 @@ pub(crate) enum Stop {
 }
 
 /// One allocation for each run, with a place to wait for each signal: a heartbeat renews thousands of leases, and must not
-/// wake whoever waits for something else.
+/// wake those that wait for something else.
 #[derive(Debug)]
 pub(crate) struct RunSignals {
     /// When the request that granted or renewed its lease last was sent, by the monotonic clock, in nanoseconds.
     renewed: AtomicU64,
     renewals: Notify,
     stop: OnceLock<Stop>,
-    asked: Notify,
+    stops: Notify,
     canceled: AtomicBool,
-    told: Notify,
+    cancels: Notify,
 }
 
 impl RunSignals {
@@ -37,9 +37,9 @@ impl RunSignals {
             renewed: AtomicU64::new(nanoseconds(granted)),
             renewals: Notify::new(),
             stop: OnceLock::new(),
-            asked: Notify::new(),
+            stops: Notify::new(),
             canceled: AtomicBool::new(false),
-            told: Notify::new(),
+            cancels: Notify::new(),
         })
     }
 
@@ -65,30 +65,30 @@ impl RunSignals {
     pub(crate) fn ask(&self, why: &Stop) -> bool {
         let is_first = self.stop.set(why.clone()).is_ok();
         if is_first {
-            self.asked.notify_waiters();
+            self.stops.notify_waiters();
         }
         is_first
     }
 
     /// Resolves when the handler shall stop.
     pub(crate) async fn asked(&self) -> Stop {
-        until(&self.asked, || self.stop.get().cloned()).await
+        until(&self.stops, || self.stop.get().cloned()).await
     }
 
-    /// Tells the handler to stop.
+    /// Asks the handler to stop.
     pub(crate) fn cancel(&self) {
         self.canceled.store(true, Ordering::SeqCst);
-        self.told.notify_waiters();
+        self.cancels.notify_waiters();
     }
 
-    /// Whether the handler was told to stop.
+    /// Whether the handler was asked to stop.
     pub(crate) fn is_canceled(&self) -> bool {
         self.canceled.load(Ordering::SeqCst)
     }
 
-    /// Resolves when the handler is told to stop.
+    /// Resolves when the handler is asked to stop.
     pub(crate) async fn canceled(&self) {
-        until(&self.told, || self.is_canceled().then_some(())).await;
+        until(&self.cancels, || self.is_canceled().then_some(())).await;
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
         assert!(signals.ask(&Stop::Shutdown));
         assert!(!signals.ask(&Stop::LeaseLost));
         assert_eq!(poll(asked.as_mut()), Poll::Ready(Stop::Shutdown));
-        assert_eq!(poll(pin!(signals.asked())), Poll::Ready(Stop::Shutdown), "also for whoever asks later");
+        assert_eq!(poll(pin!(signals.asked())), Poll::Ready(Stop::Shutdown), "also for those who ask later");
     }
 
     #[test]

@@ -69,7 +69,7 @@ struct Entry {
     ended: bool,
 }
 
-/// What the executor of a run shares with the others.
+/// The part of a run that its executor shares with the others.
 #[derive(Debug)]
 pub(super) struct Tracked {
     pub(super) signals: Arc<RunSignals>,

@@ -149,6 +149,7 @@ impl Step for Planner {
             return Ok(Wait::ForSignal);
         }
         shared.anchored_now().await?;
+        let looked_at = shared.now();
         let waits = |waits| shared.signals.planner_waits.store(waits, Ordering::SeqCst);
         // Before it looks for room, so that none is missed.
         waits(true);
@@ -180,7 +181,8 @@ impl Step for Planner {
             return Ok(Wait::No);
         }
         let now = shared.now();
-        if self.expected.is_some_and(|at| at <= now) && self.in_vain < MAX_LOOKS_IN_VAIN {
+        // Not if it became due only after the look.
+        if self.expected.is_some_and(|at| at <= looked_at) && self.in_vain < MAX_LOOKS_IN_VAIN {
             self.in_vain += 1;
             return Ok(Wait::For(LOOK_AGAIN_AFTER * self.in_vain));
         }

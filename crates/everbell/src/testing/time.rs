@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use super::bell::{IntoTime, TestBell, instance};
 use super::ran::Drained;
 use crate::clock::{Host, HostTime, earlier, later};
-use crate::engine::{Attempt, Step, Stop, Wait};
+use crate::engine::{Attempt, Step, Wait};
 use crate::inbox::Left;
+use crate::run_signals::Stop;
 
 /// How long a handler may take, in real time, before the clock moves on without it.
 const HANDLER_TIMEOUT: Duration = Duration::from_secs(10);

@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 
 use super::lab::{Lab, action, at, job, options, tail, with};
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineOptions, Heartbeat, Planner, Shared, Step, Stop, Wait};
+use crate::engine::{Engine, EngineOptions, Heartbeat, Planner, Shared, Step, Wait};
+use crate::run_signals::Stop;
 use crate::targets::TargetOptions;
 
 /// A lab whose claimer has seen that nothing is pending.
@@ -107,6 +108,42 @@ async fn a_backlog_waits_for_room_but_not_for_long() {
     lab.set("01:00:02");
     lab.engine.planner.step().await.unwrap();
     assert_eq!(count(&lab).await, (2, 4), "every slot has its run, although there is no room");
+}
+
+#[tokio::test]
+async fn second_planner_starts_slots_while_the_first_is_behind_and_leaves_none_pending() {
+    let mut lab = Lab::new();
+    let keys = ["a", "b", "c", "d", "e"];
+    for key in keys {
+        lab.create(job(key, "0 * * * *", "wait")).await;
+    }
+    with_options(&mut lab, options().concurrency(3).batch(1));
+    lab.store.set_can_partition(true);
+    lab.engine.claimer.step().await.unwrap();
+    lab.set("01:00");
+    let count = async |lab: &Lab, status: &str| {
+        let mut count = 0;
+        for key in keys {
+            count += lab.runs(key).await.iter().filter(|run| run.ends_with(status)).count();
+        }
+        count
+    };
+    assert_eq!(lab.engine.second_planner.step().await.unwrap(), Wait::ForSignal);
+    assert_eq!(count(&lab, "running").await, 0, "no one is behind");
+    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::No);
+    assert!(was_woken(&lab.engine.shared.signals.plan_aside).await);
+    for started in [2, 3] {
+        assert_eq!(lab.engine.second_planner.step().await.unwrap(), Wait::No);
+        assert_eq!(count(&lab, "running").await, started);
+    }
+    assert_eq!(lab.engine.second_planner.step().await.unwrap(), Wait::ForSignal);
+    assert_eq!((count(&lab, "running").await, count(&lab, "pending").await), (3, 0), "there is no room");
+    lab.settle().await;
+    let working = lab.engine.shared.inflight.working();
+    lab.engine.shared.inflight.stop(working[0], &Stop::Shutdown);
+    lab.settle().await;
+    lab.engine.recorder.step().await.unwrap();
+    assert!(was_woken(&lab.engine.shared.signals.plan_aside).await, "there is room again");
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ use everbell_store::conformance::faults::Faulty;
 use everbell_store::memory::FaultPoint;
 
 use super::lab::{Lab, action, at, entry, error, job, ok, tail, with};
+use crate::clock::Clock;
 use crate::engine::{Engine, Step, Wait};
 use crate::events::Event;
 use crate::targets::TargetOptions;
@@ -33,6 +34,25 @@ async fn the_planner_sleeps_until_the_next_fire() {
     lab.create(job("late", "0 12 * * *", "log")).await;
     lab.set("00:00:02");
     assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::For(Duration::from_secs(1)));
+}
+
+#[tokio::test]
+async fn a_slot_that_becomes_due_during_a_look_is_looked_for_at_once() {
+    let mut lab = Lab::new();
+    lab.create(job("hourly", "0 * * * *", "log")).await;
+    let clock = Arc::clone(&lab.clock);
+    let slow = move |_| {
+        if clock.now() == at("00:59:59") {
+            clock.set(at("01:00"));
+        }
+        None
+    };
+    lab.engine = lab.engine_on(Arc::new(Faulty::new(Arc::clone(&lab.store) as _, slow)));
+    lab.engine.planner.step().await.unwrap();
+    lab.set("00:59:59");
+    assert_eq!(lab.engine.planner.step().await.unwrap(), Wait::For(Duration::ZERO));
+    lab.engine.planner.step().await.unwrap();
+    assert_eq!(lab.runs("hourly").await.len(), 1);
 }
 
 #[tokio::test]

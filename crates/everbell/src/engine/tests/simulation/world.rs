@@ -20,7 +20,7 @@ use super::handlers::{Handlers, TARGETS, late_answers};
 use super::operator;
 use super::policies::policies;
 use crate::clock::Clock;
-use crate::engine::{Claimer, Engine, Planner, Step, Wait};
+use crate::engine::{Claimer, Engine, Planner, SecondPlanner, Step, Wait};
 use crate::events::Events;
 use crate::run_signals::Stop;
 use crate::targets::Serving;
@@ -71,10 +71,8 @@ impl Witnesses {
 struct Instance {
     number: u64,
     engine: Engine,
-    /// A claim whose answer is on its way.
-    claim: Option<JoinHandle<StoreResult<Wait>>>,
-    /// A step of the planner, whose answer may be on its way.
-    plan: Option<JoinHandle<StoreResult<Wait>>>,
+    /// Steps of the planner, the second planner and the claimer, whose answers may be on their way.
+    under_way: [Option<JoinHandle<StoreResult<Wait>>>; 3],
     /// Cut off from the database, while others are not.
     cut: Arc<AtomicBool>,
     clock: Arc<ManualClock>,
@@ -88,10 +86,14 @@ struct Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        for under_way in [&self.claim, &self.plan].into_iter().flatten() {
+        for under_way in self.under_way.iter().flatten() {
             under_way.abort();
         }
     }
+}
+
+async fn step_of(mut step: impl Step) -> StoreResult<Wait> {
+    step.step().await
 }
 
 pub(super) struct World {
@@ -180,8 +182,7 @@ impl World {
         Instance {
             number,
             engine,
-            claim: None,
-            plan: None,
+            under_way: [None, None, None],
             cut,
             clock,
             offset,
@@ -329,17 +330,14 @@ impl World {
         if instance.frozen_until.is_none() {
             let engine = &mut instance.engine;
             let _may_fail = match which {
-                0..=2 => {
-                    if instance.plan.as_ref().is_none_or(JoinHandle::is_finished) {
-                        let mut planner = Planner::new(&engine.shared);
-                        instance.plan = Some(tokio::spawn(async move { planner.step().await }));
-                    }
-                    return;
-                }
-                3..=5 => {
-                    if instance.claim.as_ref().is_none_or(JoinHandle::is_finished) {
-                        let mut claimer = Claimer::new(&engine.shared);
-                        instance.claim = Some(tokio::spawn(async move { claimer.step().await }));
+                0..=5 => {
+                    let under_way = &mut instance.under_way[[0, 0, 1, 2, 2, 2][which]];
+                    if under_way.as_ref().is_none_or(JoinHandle::is_finished) {
+                        *under_way = Some(match which {
+                            0 | 1 => tokio::spawn(step_of(Planner::new(&engine.shared))),
+                            2 => tokio::spawn(step_of(SecondPlanner::new(&engine.shared))),
+                            _ => tokio::spawn(step_of(Claimer::new(&engine.shared))),
+                        });
                     }
                     return;
                 }
