@@ -35,7 +35,7 @@ pub(crate) const NEXT: &[Field] = &[
     optional("to", Value::Time, "Only times before this one."),
     optional("within", Value::Span, "Only times within this duration after `from`. Not together with `to`."),
     LABEL,
-    optional("limit", Value::Integer { min: 1, max: 1_000 }, "The maximum number of times. Default: 50."),
+    optional("limit", Value::Integer { min: 1, max: 1_000 }, "How many times to list at most. Default: 50."),
 ];
 
 pub(crate) const BACKFILLS: &[Field] = &[
