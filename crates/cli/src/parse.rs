@@ -32,7 +32,7 @@ fn misread_expression(args: &[OsString], error: &clap::Error) -> Option<CliError
     Expression::parse(text).err().map(CliError::Expression)
 }
 
-/// Adds where an unknown subcommand exists: `everbell backfill` is `everbell jobs backfill`.
+/// Adds where an unknown subcommand exists, as in "did you mean 'everbell jobs backfill'?".
 fn name_the_place(error: &mut clap::Error, root: &clap::Command) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return };
     let mut places = Vec::new();
