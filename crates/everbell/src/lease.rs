@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use everbell_core::store::LeaseTerms;
+
 use crate::clock::Clock;
 use crate::run_signals::RunSignals;
-use everbell_core::store::LeaseTerms;
 
 /// The lease of a run, measured on the monotonic clock of its instance.
 ///

@@ -9,7 +9,6 @@ use everbell_core::{JobKey, Json, OrgId, RunStatus, Target, TraceContext, Trigge
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
 use tracing::Instrument;
 
 use super::bell::{IntoTime, TestBell};
