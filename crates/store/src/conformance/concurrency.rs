@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use everbell_core::change::{self, JobView};
-use everbell_core::store::{Claim, JobFilter, PlanDue, Recorded, Store};
+use everbell_core::store::{Claim, JobFilter, PlanDue, Recorded, Store, StoreError, UnavailableReason};
 use everbell_core::{CatchUp, Definition, Overlap, RunStatus};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -64,18 +64,25 @@ pub async fn fifty_workers_and_a_thousand_due_timers(fresh: Fresh) {
     let work = |_, world: World| async move {
         let mut ids = Vec::new();
         loop {
-            let planned = world.store.plan_due(&PlanDue::new(at("02:00"), 20, &targets()), &core_plan).await.unwrap();
-            ids.extend(planned.runs.iter().map(|run| run.id));
-            if planned.timers == 0 {
-                return ids;
+            match world.store.plan_due(&PlanDue::new(at("02:00"), 20, &targets()), &core_plan).await {
+                Ok(planned) if planned.timers == 0 => return ids,
+                Ok(planned) => ids.extend(planned.runs.iter().map(|run| run.id)),
+                // Fifty wait for a few connections. On a slow machine the last may have waited too long: like a planner, it
+                // asks again.
+                Err(StoreError::Unavailable { reason: UnavailableReason::TimedOut(_), .. }) => {}
+                Err(error) => panic!("{error}"),
             }
         }
     };
     let ids: Vec<_> = at_once(&fresh, 50, work).await.concat();
-    let distinct: BTreeSet<_> = ids.iter().collect();
-    assert_eq!((ids.len(), distinct.len()), (1_000, 1_000), "each once");
+    let distinct: BTreeSet<_> = ids.iter().copied().collect();
+    assert_eq!(distinct.len(), ids.len(), "no two got the same");
+    let runs = world.runs().await;
+    let planned: BTreeSet<_> = runs.iter().map(|run| run.id).collect();
+    assert!(distinct.is_subset(&planned), "what a worker got is there");
+    let jobs: BTreeSet<_> = runs.iter().map(|run| run.job_id).collect();
+    assert_eq!((runs.len(), jobs.len()), (1_000, 1_000), "each once");
     assert_eq!(world.plan(at("02:00")).await.timers, 0, "none is left");
-    assert_eq!(world.runs().await.len(), 1_000);
 }
 
 pub async fn eight_claimers_and_five_hundred_pending_runs(fresh: Fresh) {
