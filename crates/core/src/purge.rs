@@ -1,7 +1,10 @@
-//! Whether a job may be deleted for good.
+//! Whether a job may be deleted for good, and what is left of requests for it.
 
 use crate::ids::{JobKey, RunId};
 use crate::store::{StoreError, StoreResult};
+
+/// Stands in place of the reason why a request of the inbox was refused, which may quote its payload.
+pub const REMOVED_REASON: &str = "removed when the job was purged";
 
 /// Refuses to delete a job while runs of it are at work: their handlers would report to a run that is gone.
 pub fn expect_idle(key: &JobKey, at_work: &[RunId]) -> StoreResult<()> {

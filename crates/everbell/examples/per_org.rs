@@ -1,6 +1,6 @@
 //! One job for tenants all over the world: it fires for each at eight in the morning, their time.
 //!
-//! `cargo run -p everbell --example per_org`. A day passes in a moment.
+//! `cargo run -p everbell --example per_org`. A day passes in a moment; ctrl-c and SIGTERM end it before.
 
 use everbell::testing::TestBell;
 use everbell::{Everbell, JobKey, OrgId, OverrideWrite, Run, Schedule};
@@ -13,8 +13,15 @@ async fn brief(run: Run) {
 }
 
 #[tokio::main(flavor = "current_thread")]
-#[allow(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() -> anyhow::Result<()> {
+    tokio::select! {
+        done = a_day() => done,
+        () = everbell::shutdown_signal() => Ok(()),
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "an example shows what it does")]
+async fn a_day() -> anyhow::Result<()> {
     let app = Everbell::builder()
         .target("brief", brief)
         .schedule(Schedule::cron("briefing", "0 8 * * *").per_org().target("brief"));

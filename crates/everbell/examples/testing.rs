@@ -1,6 +1,6 @@
 //! How a program tests its own schedules: a week in a moment, over a change of the clocks, with a crash and an outage in it.
 //!
-//! `cargo run -p everbell --example testing`. In a real program this is a `#[tokio::test]`.
+//! `cargo run -p everbell --example testing`. In a real program `a_week` is a `#[tokio::test]`, and there is no `main`.
 
 use std::time::Duration;
 
@@ -27,8 +27,15 @@ fn app() -> Builder {
 }
 
 #[tokio::main(flavor = "current_thread")]
-#[allow(clippy::print_stdout, reason = "an example shows what it does")]
 async fn main() {
+    tokio::select! {
+        () = a_week() => {}
+        () = everbell::shutdown_signal() => {}
+    }
+}
+
+#[allow(clippy::print_stdout, reason = "an example shows what it does")]
+async fn a_week() {
     let mut test = TestBell::start(app(), "2027-03-26T12:00:00Z").await;
 
     test.advance_to("2027-03-30T12:00:00Z").await;

@@ -1,7 +1,7 @@
 //! A reminder that lives and dies with its order: both are written in one transaction of the program.
 //!
-//! `cargo run -p everbell --example transaction`. It ends by itself, and leaves no file behind. With PostgreSQL it is the
-//! same; `axum_app` shows that, in one pool with the application.
+//! `cargo run -p everbell --example transaction`. It ends by itself, or in order on ctrl-c or SIGTERM, and leaves no file
+//! behind. With PostgreSQL it is the same; `axum_app` shows that, in one pool with the application.
 
 use std::path::Path;
 use std::time::Duration;
@@ -56,7 +56,11 @@ async fn shop(file: &Path) -> anyhow::Result<()> {
     bell.jobs().by("web").because("canceled by the customer").retire_in(&mut tx, "reminder-3").await?;
     tx.commit().await?;
 
-    while !matches!(events.recv().await.as_deref(), Some(Event::Finished { .. }) | None) {}
+    let finished = async { while !matches!(events.recv().await.as_deref(), Some(Event::Finished { .. }) | None) {} };
+    tokio::select! {
+        () = finished => {}
+        () = everbell::shutdown_signal() => {}
+    }
     for key in ["reminder-1", "reminder-2", "reminder-3"] {
         match bell.jobs().get(key).await {
             Ok(job) => println!("{key} is {}", job.status()),

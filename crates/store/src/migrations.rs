@@ -33,6 +33,7 @@ macro_rules! migrations {
             include_str!("migrations/0027_run_groups.sql"),
             include_str!("migrations/0028_problems_of_orgs.sql"),
             include_str!("migrations/0029_inbox_keys.sql"),
+            include_str!("migrations/0030_ranked_jobs.sql"),
         ]
     };
 }

@@ -220,6 +220,9 @@ pub struct ClockTrace {
 pub struct Planned {
     /// How many timers were advanced. As many as the limit: there may be more.
     pub timers: u32,
+    /// Whether timers were advanced, and a current job of the targets has a priority: then the limit was
+    /// [`PlanDue::limit_by_priority`](super::PlanDue::limit_by_priority).
+    pub by_priority: bool,
     /// The runs that were inserted.
     pub runs: Vec<PlannedRun>,
     /// Those of them that started at once, in the order in which they start.

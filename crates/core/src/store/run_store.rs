@@ -17,7 +17,8 @@ verbs! {
     /// Plans, starts, records and finds runs, and the gaps between them.
     pub trait RunStore {
         /// Locks up to `limit` timers with `next_run_at <= now` of the targets, oldest first, passing over those that
-        /// others hold; asks `plan` about each; writes what it says. One transaction.
+        /// others hold; asks `plan` about each; writes what it says. One transaction. If a current job of one of the targets
+        /// has a priority other than 0, whether or not it is due, the limit is `limit_by_priority` instead.
         ///
         /// Written are: runs (one whose slot already exists is passed over and not reported), gaps, and the timer. A
         /// run in `plan.cancel` that is pending is canceled, one that is running is asked to stop. `plan.retire`

@@ -19,6 +19,9 @@ pub struct PlanDue<'a> {
     pub now: Timestamp,
     /// The most timers.
     pub limit: u32,
+    /// The most timers if a current job of these targets has a priority: enough of them to choose from, so that the most
+    /// urgent runs can be started.
+    pub limit_by_priority: u32,
     /// The targets whose timers are planned.
     pub targets: &'a [Target],
     /// The new runs that start at once, for an instance that has room; `None` leaves all of them pending.
@@ -28,7 +31,12 @@ pub struct PlanDue<'a> {
 impl<'a> PlanDue<'a> {
     /// Plans, and starts nothing.
     pub fn new(now: Timestamp, limit: u32, targets: &'a [Target]) -> PlanDue<'a> {
-        PlanDue { now, limit, targets, start: None }
+        PlanDue { now, limit, limit_by_priority: limit, targets, start: None }
+    }
+
+    /// The most timers, given whether a current job of the targets has a priority.
+    pub fn limit_for(&self, by_priority: bool) -> u32 {
+        if by_priority { self.limit_by_priority } else { self.limit }
     }
 }
 

@@ -20,10 +20,13 @@ impl Jobs {
     /// changes: wait for its end, or cancel it.
     ///
     /// The audit trail keeps its entries about the job, without the facts before and after, which may repeat the payload,
-    /// and gets one about the purge. The reasons of entries stay. Three texts may quote a value of a payload and stay until they
-    /// are pruned with the history: why a request of the inbox was refused, in its row and in the audit trail; problems of the
-    /// job and their messages, which repeat how a run failed; and the log of the program. A long history is deleted in several transactions, of which the first one retires the
-    /// job; if one of them fails, purge it again.
+    /// and gets one about the purge. The reasons of entries stay. Requests of the inbox for the key lose their payloads, and
+    /// why they were refused, here and in the audit trail. Two texts may quote a value of a payload and stay: problems of the
+    /// job and their messages, which repeat how a run failed, until they are pruned with the history; and the log of the
+    /// program.
+    ///
+    /// A long history is deleted in several transactions, of which the first one retires the job; if one of them fails,
+    /// purge it again.
     ///
     /// ```
     /// # use everbell::{Everbell, Schedule};

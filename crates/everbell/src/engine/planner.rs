@@ -3,7 +3,7 @@
 //!
 //! Where this instance has room for a target and none of its runs is pending, new runs start with their plan. Else they
 //! become pending, for the claimer of this or another instance; but a backlog is not planned far ahead of what can start:
-//! see [`Patience`].
+//! see [`Patience`]. Where jobs have priorities it is, because only runs can be chosen from.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -50,7 +50,6 @@ impl Planner {
     fn take_up(
         &mut self,
         targets: &[Target],
-        limit: u32,
         looked: StoreResult<PlannedTimers>,
     ) -> StoreResult<(bool, Option<Timestamp>)> {
         self.batch.learn(&looked);
@@ -58,23 +57,28 @@ impl Planner {
         if looked.timers > 0 {
             (self.expected, self.in_vain) = (None, 0);
         }
-        let full = looked.timers >= limit;
-        self.shared.patience().planned(targets, full);
-        Ok((full, looked.next))
+        // Where jobs have priorities nothing waits for room: the claimer chooses among the runs that are pending.
+        self.shared.patience().planned(targets, looked.full && !looked.by_priority);
+        Ok((looked.full, looked.next))
     }
 }
 
 /// The result of a look for due timers.
 #[derive(Debug)]
 pub(super) struct PlannedTimers {
-    pub(super) timers: u32,
+    timers: u32,
+    /// Whether there may be more.
+    pub(super) full: bool,
+    by_priority: bool,
     next: Option<Timestamp>,
 }
 
-/// Plans due timers of these targets, and starts their runs as far as there is room.
+/// Plans due timers of these targets, and starts their runs as far as there is room: up to `limit` timers, or a whole batch if
+/// a job of the targets has a priority, so that the most urgent runs are among them.
 pub(super) async fn look(
     shared: &Arc<Shared>,
     limit: u32,
+    batch: BatchSize,
     targets: &[Target],
     rooms: Option<&Rooms<'_>>,
 ) -> StoreResult<PlannedTimers> {
@@ -92,7 +96,7 @@ pub(super) async fn look(
         lease_until: later(now, options.lease.duration),
     });
     let mut under_way = start.is_some().then(|| claims.begin());
-    let request = PlanDue { now, limit, targets, start };
+    let request = PlanDue { now, limit, limit_by_priority: batch.get().max(limit), targets, start };
     let planned = {
         let mut answer = pin!(store.plan_due(&request, &plan));
         tokio::select! {
@@ -115,7 +119,8 @@ pub(super) async fn look(
         claims.note_pending();
         signals.claim.notify_one();
     }
-    let (timers, next) = (planned.timers, planned.next_due_at);
+    let Planned { timers, by_priority, next_due_at: next, .. } = planned;
+    let full = timers >= request.limit_for(by_priority);
     let mut started = std::mem::take(&mut planned.claims);
     let gave_up = start.is_some() && under_way.is_none();
     if !started.is_empty() && (gave_up || shared.is_late(begun)) {
@@ -135,7 +140,7 @@ pub(super) async fn look(
     }
     // From here on its runs are known.
     drop(under_way);
-    Ok(PlannedTimers { timers, next })
+    Ok(PlannedTimers { timers, full, by_priority, next })
 }
 
 impl Step for Planner {
@@ -159,8 +164,8 @@ impl Step for Planner {
         let (mut full, mut next) = (false, None);
         if !ready.is_empty() {
             shared.patience().has_room(&ready, shared.clock.monotonic());
-            let looked = look(&shared, rooms.limit, &ready, Some(&rooms)).await;
-            let taken = self.take_up(&ready, rooms.limit, looked);
+            let looked = look(&shared, rooms.limit, self.batch, &ready, Some(&rooms)).await;
+            let taken = self.take_up(&ready, looked);
             drop(rooms);
             shared.tell_claimer();
             (full, next) = taken?;
@@ -168,8 +173,8 @@ impl Step for Planner {
         let (over, wait) = shared.patience().has_no_room(others, shared.clock.monotonic());
         waits(wait.is_some());
         if !over.is_empty() {
-            let looked = look(&shared, limit, &over, None).await;
-            let (more, then) = self.take_up(&over, limit, looked)?;
+            let looked = look(&shared, limit, self.batch, &over, None).await;
+            let (more, then) = self.take_up(&over, looked)?;
             full |= more;
             next = next.into_iter().chain(then).min();
         }

@@ -41,13 +41,12 @@ impl Step for SecondPlanner {
             return Ok(Wait::ForSignal);
         }
         let ready: Vec<Target> = targets.names().filter(|one| rooms.has(one)).cloned().collect();
-        let looked = look(&shared, rooms.limit, &ready, Some(&rooms)).await;
-        let limit = rooms.limit;
+        let looked = look(&shared, rooms.limit, self.batch, &ready, Some(&rooms)).await;
         drop(rooms);
         shared.tell_claimer();
         self.batch.learn(&looked);
         // What the planner has locked at this moment is not seen here, so less than asked for does not mean that no more is due.
-        Ok(if looked?.timers >= limit { Wait::No } else { Wait::ForSignal })
+        Ok(if looked?.full { Wait::No } else { Wait::ForSignal })
     }
 
     fn signal(shared: &Shared) -> Option<&Notify> {

@@ -30,6 +30,7 @@ mod orgs;
 mod orgs_year;
 mod ownership;
 mod payloads;
+mod priorities;
 mod public_types;
 mod queue;
 mod run_actions;

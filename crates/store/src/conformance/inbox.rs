@@ -1,13 +1,14 @@
 //! The inbox: requests that others write with plain SQL are answered once.
 
 use everbell_core::enqueue;
+use everbell_core::purge::REMOVED_REASON;
 use everbell_core::store::{
-    InboxAnswer, InboxRequest, JobFilter, JobRow, PurgedJob, RefusedRequest, Replacement, StoreResult,
+    AuditEntry, InboxAnswer, InboxRequest, JobFilter, JobRow, PurgedJob, RefusedRequest, Replacement, StoreResult,
 };
 use everbell_core::{Definition, JobKey, JobStatus, RunStatus, with};
 
 use super::Fresh;
-use super::given::{assert_refused, at, audit, job_at, job_id};
+use super::given::{assert_refused, at, audit, job_at, job_id, page};
 use super::prune::prune;
 use super::world::{World, success};
 
@@ -184,24 +185,39 @@ pub async fn no_more_answered_requests_are_pruned_than_the_limit_and_they_are_co
     assert_eq!(rounds, [2, 2, 1, 0]);
 }
 
-pub async fn a_purge_removes_the_payloads_of_the_requests_for_its_job(fresh: Fresh) {
+pub async fn a_purge_removes_payloads_and_reasons_of_the_requests_for_its_job(fresh: Fresh) {
     let world = World::new(&fresh);
     let write = async |key: &str| {
         let request = InboxRequest { key: Some(key.to_owned()), ..request("remind") };
         world.store.write_inbox(&request).await.unwrap()
     };
+    let refuse = async |id: i64, reason: &str, now: &str| {
+        let entry = audit("inbox.refuse", &format!("inbox:{id}"), at(now));
+        let entry = AuditEntry { reason: Some(reason.to_owned()), ..entry };
+        world.store.answer_inbox(id, &InboxAnswer::Refuse(reason.to_owned()), &entry).await.unwrap()
+    };
+    let early = write("private").await;
+    assert!(refuse(early, r#"invalid type: string "Ana""#, "00:50").await);
     let (private, other, open) = (write("private").await, write("other").await, write("private").await);
     answer(&world, private, &create("private"), "01:00").await.unwrap();
-    answer(&world, other, &InboxAnswer::Refuse("no".to_owned()), "01:00").await.unwrap();
+    assert!(refuse(other, "no", "01:00").await);
     let again = write("private").await;
-    answer(&world, again, &InboxAnswer::Refuse("its key is taken".to_owned()), "01:10").await.unwrap();
+    assert!(refuse(again, "its key is taken", "01:10").await);
     let entry = audit("job.purge", "job:private", at("01:20"));
     let key = everbell_core::JobKey::new("private").unwrap();
     assert!(world.store.purge_job(&key, 100, PurgedJob::default(), &entry).await.unwrap().finished);
     let refused = world.store.refused_inbox(10).await.unwrap();
-    let payloads: Vec<_> =
-        refused.iter().map(|refused| (refused.request.id, refused.request.payload.is_some())).collect();
-    assert_eq!(payloads, [(again, false), (other, true)]);
+    let left: Vec<_> = refused
+        .iter()
+        .map(|refused| (refused.request.id, refused.request.payload.is_some(), refused.reason.as_str()))
+        .collect();
+    assert_eq!(left, [(again, false, REMOVED_REASON), (other, true, "no"), (early, false, REMOVED_REASON)]);
+    let mut reasons = Vec::new();
+    for id in [early, other, again] {
+        let trail = world.store.list_audit(Some(&format!("inbox:{id}")), &page(10)).await.unwrap().items;
+        reasons.extend(trail.into_iter().map(|entry| entry.reason.unwrap_or_default()));
+    }
+    assert_eq!(reasons, [REMOVED_REASON, "no", REMOVED_REASON]);
     let waiting = world.store.open_inbox(10, &[]).await.unwrap();
     assert_eq!((waiting[0].id, waiting[0].payload.is_some()), (open, true), "it is about the next job of this key");
 }

@@ -61,6 +61,7 @@ macro_rules! conformance_cases_of_orgs {
                 a_run_starts_with_its_plan_as_if_it_were_claimed,
                 without_room_new_runs_are_pending,
                 those_start_first_that_would_be_claimed_first,
+                where_a_job_has_a_priority_more_are_planned_than_start,
                 a_run_that_is_skipped_or_held_does_not_start,
                 of_many_slots_that_are_caught_up_those_start_that_may_run_together,
                 a_slot_that_has_its_run_starts_no_second_one,
@@ -113,7 +114,7 @@ macro_rules! conformance_cases_of_orgs {
                 refused_requests_are_listed_latest_first,
                 answered_requests_are_pruned_with_the_history,
                 no_more_answered_requests_are_pruned_than_the_limit_and_they_are_counted,
-                a_purge_removes_the_payloads_of_the_requests_for_its_job,
+                a_purge_removes_payloads_and_reasons_of_the_requests_for_its_job,
                 one_of_many_answers_a_request,
             }
             purge {

@@ -7,7 +7,7 @@ use everbell_core::{CatchUp, JobStatus, Overlap, RunStatus};
 use jiff::Timestamp;
 
 use super::Fresh;
-use super::given::{LOG, MAIL, at, core_plan, instance_id, job, to, with};
+use super::given::{LOG, MAIL, at, core_plan, instance_id, job, target, to, with};
 use super::world::{LEASE, World, room, success, targets};
 
 /// Plans everything that is due, and starts as much as there is room for.
@@ -73,6 +73,41 @@ pub async fn those_start_first_that_would_be_claimed_first(fresh: Fresh) {
     let planned = plan_and_start(&world, at("02:00"), &[(LOG, 10)], 2).await;
     assert_eq!(keys(&planned.claims), ["urgent", "early"], "no more than the limit");
     assert_eq!(keys(&world.start(at("02:00")).await), ["late", "patient"]);
+}
+
+pub async fn where_a_job_has_a_priority_more_are_planned_than_start(fresh: Fresh) {
+    let world = World::new(&fresh);
+    let urgent = |key, schedule: &str| with(job(key, schedule), |values| values.priority = 3);
+    for minute in 1..=3 {
+        world.create(job(&format!("plain-{minute}"), &format!("{minute} 1 * * *"))).await;
+    }
+    world.create(to(urgent("elsewhere", "0 1 * * *"), MAIL)).await;
+    world.create(urgent("retired", "0 1 * * *")).await;
+    world.retire("retired", at("00:30")).await;
+    let look = async |limit_by_priority| {
+        let (targets, room) = ([target(LOG)], room(&[(LOG, 1)]));
+        let now = at("02:00");
+        let start = StartRuns { instance: instance_id(1), targets: &room, limit: 1, now, lease_until: now + LEASE };
+        let request = PlanDue { limit_by_priority, start: Some(start), ..PlanDue::new(now, 1, &targets) };
+        world.store.plan_due(&request, &core_plan).await.unwrap()
+    };
+    let planned = look(10).await;
+    assert_eq!(
+        (planned.timers, planned.by_priority),
+        (1, false),
+        "those of other targets and of retired jobs do not count"
+    );
+    assert_eq!(keys(&planned.claims), ["plain-1"]);
+
+    world.create(urgent("urgent", "50 1 * * *")).await;
+    world.create(with(job("patient", "0 1 * * *"), |values| values.priority = -1)).await;
+    let planned = look(3).await;
+    assert_eq!((planned.timers, planned.by_priority), (3, true), "the oldest, and no more than this limit");
+    assert_eq!(keys(&planned.claims), ["plain-2"]);
+    let planned = look(3).await;
+    assert_eq!((planned.timers, keys(&planned.claims)), (1, vec!["urgent"]));
+    assert_eq!(keys(&world.start(at("02:00")).await), ["plain-3", "patient"]);
+    assert!(!look(3).await.by_priority, "nothing is due");
 }
 
 pub async fn a_run_that_is_skipped_or_held_does_not_start(fresh: Fresh) {

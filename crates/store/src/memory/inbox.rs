@@ -1,7 +1,10 @@
 //! The inbox: requests that others would write with plain SQL.
 
+use std::collections::BTreeSet;
+
 use everbell_core::change::JobView;
 use everbell_core::enqueue::replace;
+use everbell_core::purge::REMOVED_REASON;
 use everbell_core::store::{
     AuditEntry, Deed, InboxAnswer, InboxRequest, JobRef, RefusedRequest, Replacement, StoreResult,
 };
@@ -76,12 +79,20 @@ impl State {
         }
     }
 
-    /// Removes the payloads of the answered requests for the job of this key.
+    /// Removes the payloads of the answered requests for the job of this key, and why they were refused.
     pub(super) fn purge_inbox(&mut self, key: &str) {
+        let mut refused = BTreeSet::new();
         for stored in self.inbox.values_mut().filter(|stored| stored.answered_at.is_some()) {
             if stored.job_key.as_deref() == Some(key) || stored.request.key.as_deref() == Some(key) {
                 stored.request.payload = None;
+                if let Some(reason) = &mut stored.refusal {
+                    REMOVED_REASON.clone_into(reason);
+                    refused.insert(format!("inbox:{}", stored.request.id));
+                }
             }
+        }
+        for entry in self.audit.values_mut().filter(|entry| refused.contains(&entry.object)) {
+            entry.reason = Some(REMOVED_REASON.to_owned());
         }
     }
 

@@ -26,11 +26,13 @@ impl RunStore for MemoryStore {
     async fn plan_due(&self, request: &PlanDue<'_>, plan: &PlanFn<'_>) -> StoreResult<Planned> {
         let planned = self.with(|state| {
             let now = micros(request.now);
-            let due = state.due(now, request.limit, request.targets);
+            let by_priority = state.has_priorities(request.targets);
+            let due = state.due(now, request.limit_for(by_priority), request.targets);
             let plans: Vec<(Owner, Plan)> =
                 due.iter().map(|due| ((due.job.id, due.timer.org.clone()), plan(due, now))).collect();
 
-            let mut planned = Planned { timers: due.len() as u32, ..Planned::default() };
+            let by_priority = by_priority && !due.is_empty();
+            let mut planned = Planned { timers: due.len() as u32, by_priority, ..Planned::default() };
             for (due, (owner, plan)) in due.iter().zip(&plans) {
                 let written = state.write_plan(owner, plan, REPLACER, now);
                 planned.runs.extend(written.runs.iter().filter_map(|id| state.run(*id)).map(|run| PlannedRun {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use everbell_core::freeze::frozen_spans;
 use everbell_core::plan::Plan;
 use everbell_core::store::{Claim, Due, Planned, StartRuns};
-use everbell_core::{NewRun, RunId, Target};
+use everbell_core::{JobStatus, NewRun, RunId, Target};
 use jiff::Timestamp;
 
 use super::state::{Owner, State};
@@ -20,6 +20,12 @@ impl State {
         for entry in errored::of_orgs(named, now) {
             self.write_audit(&entry);
         }
+    }
+
+    /// Whether a current job of these targets has a priority.
+    pub(super) fn has_priorities(&self, targets: &[Target]) -> bool {
+        let mut current = self.jobs.values().filter(|job| job.state.status != JobStatus::Retired);
+        current.any(|job| job.definition.policies.priority != 0 && targets.contains(&job.definition.target))
     }
 
     /// Oldest first; those of the same instant in the order of job and org.

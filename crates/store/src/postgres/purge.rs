@@ -96,7 +96,9 @@ async fn purge_in(
     run(tx, what, sqlx::query(include_str!("sql/purge_updates.sql")).bind(versions.clone())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_overrides.sql")).bind(name())).await?;
     let deleted = run(tx, what, sqlx::query(include_str!("sql/delete_jobs.sql")).bind(versions.clone())).await?;
-    run(tx, what, sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name())).await?;
+    for sql in [include_str!("sql/purge_refusals.sql"), include_str!("sql/purge_inbox.sql")] {
+        run(tx, what, sqlx::query(sql).bind(name()).bind(purge::REMOVED_REASON)).await?;
+    }
     run(tx, what, sqlx::query(include_str!("sql/purge_counters.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_backfills.sql")).bind(name())).await?;
     run(tx, what, sqlx::query(include_str!("sql/purge_run_groups.sql")).bind(name())).await?;

@@ -48,7 +48,9 @@ impl RunStore for PostgresStore {
         };
         // A full batch without starts is followed by another, which notifies the others: notifications make commits wait
         // for each other. One with starts may be followed by none that has news.
-        let full = |batch: &PlanBatch| request.start.is_none() && batch.timers.len() >= request.limit as usize;
+        let full = |batch: &PlanBatch| {
+            request.start.is_none() && batch.timers.len() >= request.limit_for(batch.by_priority) as usize
+        };
         let tell = |(batch, inserted, _): &(PlanBatch, _, _)| {
             if news(batch, inserted) && !full(batch) { News::Planned } else { News::None }
         };

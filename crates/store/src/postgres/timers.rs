@@ -25,16 +25,18 @@ use crate::rows::{
 
 pub(super) const PLANNING: &str = "planning due timers";
 
-/// A timer that is due, and when the first of those fires that are not.
+/// A timer that is due, when the first of those fires that are not, and whether a job of the targets has a priority.
 struct DueColumns {
     timer: TimerColumns,
     next_due_at: Option<Micros>,
+    by_priority: bool,
 }
 
 impl FromRow<'_, PgRow> for DueColumns {
     fn from_row(row: &PgRow) -> sqlx::Result<Self> {
-        // The last one, by its place like those of the timer.
-        Ok(DueColumns { timer: TimerColumns::from_row(row)?, next_due_at: row.try_get(row.len() - 1)? })
+        // The last ones, by their places like those of the timer.
+        let timer = TimerColumns::from_row(row)?;
+        Ok(DueColumns { timer, next_due_at: row.try_get(row.len() - 2)?, by_priority: row.try_get(row.len() - 1)? })
     }
 }
 
@@ -46,13 +48,14 @@ impl PostgresStore {
         since: Micros,
         plan: &PlanFn<'_>,
     ) -> StoreResult<(PlanBatch, HashSet<Uuid>, Option<Micros>)> {
-        let PlanDue { now, limit, targets, start } = *request;
+        let PlanDue { now, limit, limit_by_priority, targets, start } = *request;
         let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
         let query = sqlx::query_as(include_str!("sql/lock_due_timers.sql"))
             .bind(Micros::from(now))
             .bind(targets.clone())
             .bind(i64::from(limit))
-            .bind(since);
+            .bind(since)
+            .bind(i64::from(limit_by_priority));
         let due: Vec<DueColumns> = on(PLANNING, query.fetch_all_on(&mut *tx)).await?;
         let mut batch = PlanBatch::default();
         let Some(first) = due.first() else {
@@ -61,6 +64,7 @@ impl PostgresStore {
             return Ok((batch, HashSet::new(), next));
         };
         let next = first.next_due_at;
+        batch.by_priority = first.by_priority;
         let mut timers: Vec<TimerColumns> = due.into_iter().map(|row| row.timer).collect();
         timers.sort_by(|a, b| (a.next_run_at, a.job_id, &a.org_id).cmp(&(b.next_run_at, b.job_id, &b.org_id)));
         self.ask(&mut *tx, timers, now, plan, &mut batch).await?;

@@ -75,6 +75,8 @@ pub(crate) struct PlanBatch {
     planned: Vec<(Arc<Definition>, Option<OrgId>, NewRun)>,
     planned_gaps: Vec<(JobId, Gap)>,
     pub(crate) starts: Option<Starts>,
+    /// Whether a current job of the targets has a priority.
+    pub(crate) by_priority: bool,
 }
 
 impl PlanBatch {
@@ -205,6 +207,7 @@ impl PlanBatch {
         let claims = places.filter_map(claim).collect();
         Planned {
             timers: self.timers.len() as u32,
+            by_priority: self.by_priority,
             claims,
             runs,
             gaps: self.planned_gaps,

@@ -64,7 +64,9 @@ async fn purge_in(
     tx.run(sqlx::query(include_str!("sql/purge_counters.sql")).bind(name.clone())).await?;
     tx.run(sqlx::query(include_str!("sql/purge_backfills.sql")).bind(name.clone())).await?;
     tx.run(sqlx::query(include_str!("sql/purge_run_groups.sql")).bind(name.clone())).await?;
-    tx.run(sqlx::query(include_str!("sql/purge_inbox.sql")).bind(name)).await?;
+    for sql in [include_str!("sql/purge_refusals.sql"), include_str!("sql/purge_inbox.sql")] {
+        tx.run(sqlx::query(sql).bind(name.clone()).bind(purge::REMOVED_REASON)).await?;
+    }
     let deleted = tx.run(sqlx::query(include_str!("sql/delete_jobs.sql")).bind(ids)).await?;
     tx.run(sqlx::query(include_str!("sql/purge_audit.sql")).bind(audit.object.clone())).await?;
     let purged = PurgedJob::last(deleted, purged.runs, purged.gaps);

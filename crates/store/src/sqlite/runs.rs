@@ -36,6 +36,14 @@ use crate::rows::{
 /// How often a claim begins again because it met rows that cannot be read.
 const MAX_CLAIM_ROUNDS: usize = 100;
 
+/// A timer that is due, and whether a job of the targets has a priority.
+struct DueTimer {
+    timer: TimerColumns,
+    by_priority: bool,
+}
+
+by_name!(sqlx::sqlite::SqliteRow, DueTimer { by_priority } flatten { timer });
+
 /// A pending run that may start.
 struct Waiting {
     run: ClaimColumns,
@@ -62,11 +70,13 @@ impl RunStore for SqliteStore {
         let query = sqlx::query(include_str!("sql/lock_due_timers.sql"))
             .bind(Micros::from(now))
             .bind(targets.clone())
-            .bind(request.limit);
-        let timers: Vec<TimerColumns> = tx.all(query).await?;
+            .bind(request.limit)
+            .bind(request.limit_by_priority);
+        let timers: Vec<DueTimer> = tx.all(query).await?;
         let due = !timers.is_empty();
         let mut batch = PlanBatch::default();
-        self.ask(&mut tx, timers, now, plan, &mut batch).await?;
+        batch.by_priority = timers.first().is_some_and(|first| first.by_priority);
+        self.ask(&mut tx, timers.into_iter().map(|due| due.timer).collect(), now, plan, &mut batch).await?;
         if let Some(start) = &request.start {
             batch.start(start);
         }

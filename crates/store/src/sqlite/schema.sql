@@ -447,6 +447,7 @@ CREATE INDEX everbell_jobs_finished on everbell_jobs (updated_at, id) where stat
 CREATE UNIQUE INDEX everbell_jobs_living on everbell_jobs (job_key) where status <> 'retired';
 CREATE INDEX everbell_jobs_paused_until on everbell_jobs (paused_until) where paused_until is not null;
 CREATE INDEX everbell_jobs_per_org on everbell_jobs (job_key) where scope = 'per_org' and status <> 'retired';
+CREATE INDEX everbell_jobs_ranked on everbell_jobs (target) where status <> 'retired' and instr(policies, '"priority":') > 0;
 CREATE INDEX everbell_jobs_supersedes on everbell_jobs (supersedes_job_id) where supersedes_job_id is not null;
 CREATE INDEX everbell_jobs_target on everbell_jobs (target, status);
 CREATE INDEX everbell_orgs_deleted on everbell_orgs (id) where deleted;

@@ -182,7 +182,7 @@ async fn target_is_left_alone_until_the_source_is_known_to_be_good() {
     let older = "delete from everbell.migrations where version >= 17;
                  drop table everbell.moves, everbell.absences, everbell.departures, everbell.run_counters, everbell.backfills,
                    everbell.counted_hours, everbell.secrets, everbell.targets, everbell.run_groups;
-                 drop index everbell.gaps_first, everbell.audit_backfills, everbell.outcomes_finished, everbell.active_runs_waiting;
+                 drop index everbell.jobs_ranked, everbell.gaps_first, everbell.audit_backfills, everbell.outcomes_finished, everbell.active_runs_waiting;
                  alter table everbell.jobs drop column after_key;
                  alter table everbell.active_runs drop column remote_lease, drop column remote_deadline, drop column progress,
                    drop column progress_message;

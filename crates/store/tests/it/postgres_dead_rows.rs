@@ -66,6 +66,7 @@ async fn a_look_from_a_floor_reads_no_dead_rows() {
             .replace("$2", "array['log']")
             .replace("$3", "10")
             .replace("$4", &format!("timestamptz '{since}'"))
+            .replace("$5", "10")
     };
     let (beginning, floor) = ("0001-01-01Z", "2026-11-14 23:59:55Z");
     for (whole, short) in [(start(beginning), start(floor)), (lock(beginning), lock(floor))] {

@@ -166,7 +166,8 @@ async fn the_due_query_reads_an_index_with_100_000_timers() {
         .replace("$1", "timestamptz '2026-01-01 00:01:00'")
         .replace("$2", "array['log']")
         .replace("$3", "100")
-        .replace("$4", "timestamptz '0001-01-01'");
+        .replace("$4", "timestamptz '0001-01-01'")
+        .replace("$5", "100");
     let rows = sqlx::query(sqlx::AssertSqlSafe(format!("explain {sql}"))).fetch_all(&mut conn).await.unwrap();
     let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     let plan = plan.join("\n");

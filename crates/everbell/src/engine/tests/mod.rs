@@ -10,6 +10,7 @@ mod lab;
 mod leases;
 mod lost_runs;
 mod printing;
+mod priorities;
 mod repairs;
 mod simulation;
 mod starts;

@@ -27,7 +27,7 @@ async fn lab_that_has_looked(jobs: &[&str], target: &str) -> Lab {
 }
 
 /// Puts an engine with this many places into the lab.
-fn with_places(lab: &mut Lab, places: u32) {
+pub(super) fn with_places(lab: &mut Lab, places: u32) {
     with_options(lab, options().concurrency(places));
 }
 
