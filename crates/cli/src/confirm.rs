@@ -2,7 +2,18 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use clap::Args;
+
 use super::CliError;
+
+/// `--yes` of a command that changes jobs and never asks, so that a script can pass it to all of them.
+#[derive(Debug, Args)]
+pub(crate) struct YesArgs {
+    /// Do not ask for confirmation. This command never asks.
+    #[arg(short, long)]
+    #[allow(dead_code, reason = "there is no question that it would answer")]
+    yes: bool,
+}
 
 /// Asks for confirmation. Without a terminal, fails with `call`, the command line that needs none.
 pub(crate) fn confirmed(question: &str, call: &str) -> Result<bool, CliError> {

@@ -1,17 +1,12 @@
 //! `everbell import`: jobs from other schedulers.
 
-mod calendar;
-mod command_line;
-mod cronjob;
-mod timers;
-mod unit_file;
-
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use everbell_core::cron::Expression;
-use everbell_core::{Draft, Zone};
-use everbell_wire::crontab::{IMPORTED_LABEL, SHELL_TARGET, TIME_LIMIT, Verdict, file_label};
+use everbell_core::Zone;
+use everbell_wire::crontab::{SHELL_TARGET, Verdict, file_label};
+use everbell_wire::import::{Advice, Item, read_cronjobs, read_timer};
 use everbell_wire::job_body::declared;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -94,26 +89,8 @@ pub(crate) struct ImportArgs {
     online: OnlineArgs,
 }
 
-/// One object of a file, and the result of its import.
-#[derive(Debug)]
-struct Item {
-    /// Its name in the file.
-    source: String,
-    verdict: Verdict,
-    /// The job, or why there is none.
-    result: Result<Imported, String>,
-}
-
-/// An object that becomes a job.
-#[derive(Debug)]
-struct Imported {
-    /// The job, without its target and the label of its file.
-    draft: Draft,
-    /// The schedule in words.
-    detail: String,
-    /// Where the meaning differs, and what is left out.
-    differences: Vec<String>,
-}
+/// Advice about results, in flags.
+const ADVICE: Advice = Advice { zone: "--tz sets another", suspended: "--suspended imports it too" };
 
 /// The result for a file.
 #[derive(Serialize)]
@@ -141,19 +118,27 @@ pub(crate) fn run(command: &ImportCommand, now: Timestamp, output: &mut Output) 
         ImportCommand::Crontab(args) => crontab::run(args, now, output),
         ImportCommand::Cronjob(args) => {
             let zone = args.import.tz.as_deref().map_or_else(|| Ok(Zone::utc()), Zone::get)?;
-            import(&args.import, "cronjob", now, output, |_, text| cronjob::read(text, &zone, args.suspended))
+            import(&args.import, "cronjob", now, output, |_, text| read_cronjobs(text, &zone, args.suspended, ADVICE))
         }
         ImportCommand::Timers(args) => {
             let zone = args.tz.as_deref().map_or_else(|| Ok(machine_zone()), Zone::get)?;
-            import(args, "timers", now, output, |path, text| Ok(timers::read(path, text, &zone)))
+            import(args, "timers", now, output, |path, text| Ok(timers(path, text, &zone)))
         }
     }
 }
 
-/// An expression in words, with its zone.
-fn described(expression: &str, zone: &Zone) -> Result<String, String> {
-    let parsed = Expression::parse(expression).map_err(|error| error.to_string())?;
-    Ok(format!("{}, {}", parsed.describe(), zone.name()))
+/// Reads a timer, and the service beside it.
+fn timers(path: &Path, text: &str, zone: &Zone) -> Vec<Item> {
+    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    if path.extension().is_none_or(|extension| extension != "timer") {
+        let why = "is not a timer: name files that end with `.timer`; their services are read from the same folder";
+        return vec![Item { source: stem.to_owned(), verdict: Verdict::Refused, result: Err(why.to_owned()) }];
+    }
+    let service = |name: &str| {
+        let beside = path.with_file_name(name);
+        fs::read_to_string(&beside).map_err(|error| format!("cannot read its service `{}`: {error}", beside.display()))
+    };
+    read_timer(stem, text, service, zone)
 }
 
 /// Reads all files before anything is changed, then imports one after the other.
@@ -197,10 +182,9 @@ fn import_file(
     let label = if name == "-" { command.to_owned() } else { file_label(&name) };
     let (mut wanted, mut shown) = (Vec::new(), Vec::new());
     for Item { source, mut verdict, result } in items {
-        let checked = result.and_then(|Imported { mut draft, detail, differences }| {
-            draft.target = Some(args.target.clone());
-            draft.labels.insert(IMPORTED_LABEL.to_owned(), label.clone());
-            Ok((declared(&draft, session.now)?, detail, differences))
+        let checked = result.and_then(|imported| {
+            let definition = declared(&imported.draft(&args.target, &label), session.now)?;
+            Ok((definition, imported.detail, imported.differences))
         });
         let (job_key, detail, differences) = match checked {
             Ok((definition, detail, differences)) => {
@@ -218,7 +202,9 @@ fn import_file(
     if !is_for_programs(session) {
         show(session, &shown)?;
     }
-    let importing = Importing { command, file: &name, label: &label, dry_run: args.dry_run, yes: args.yes };
+    let unit = if command == "timers" { "timer" } else { "object" };
+    let left_out = (shown.iter().filter(|item| item.job_key.is_none()).count(), unit);
+    let importing = Importing { command, file: &name, label: &label, left_out, dry_run: args.dry_run, yes: args.yes };
     let done = importing.carry_out(session, &wanted)?;
     Ok(Document { file: name, label, items: shown, done })
 }

@@ -29,6 +29,8 @@ pub mod example;
 pub mod form;
 pub mod gap;
 pub mod icalendar;
+#[cfg(feature = "import")]
+pub mod import;
 pub mod job;
 pub mod job_body;
 mod job_schedule;

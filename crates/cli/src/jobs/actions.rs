@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::bulk;
 use super::show::{fires, next_in_words};
-use crate::confirm::confirmed;
+use crate::confirm::{YesArgs, confirmed};
 use crate::error::RefusalContext;
 use crate::online::own_zone;
 use crate::output::{Mark, Output, counted, printable};
@@ -66,6 +66,8 @@ pub(crate) struct PauseArgs {
     #[arg(long, conflicts_with = "label")]
     cancel_pending: bool,
     #[command(flatten)]
+    yes: YesArgs,
+    #[command(flatten)]
     online: OnlineArgs,
 }
 
@@ -86,6 +88,8 @@ pub(crate) struct ResumeArgs {
     /// The reason, for the audit trail.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    #[command(flatten)]
+    yes: YesArgs,
     #[command(flatten)]
     online: OnlineArgs,
 }
@@ -125,6 +129,8 @@ pub(crate) struct SkipArgs {
     /// The reason, for the audit trail.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    #[command(flatten)]
+    yes: YesArgs,
     #[command(flatten)]
     online: OnlineArgs,
 }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::bulk;
 use super::definition_args::payload;
+use crate::confirm::YesArgs;
 use crate::error::RefusalContext;
 use crate::online::Format;
 use crate::output::{Mark, Output, printable};
@@ -51,6 +52,8 @@ pub(crate) struct RunArgs {
     /// The reason, for the audit trail.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
+    #[command(flatten)]
+    yes: YesArgs,
     #[command(flatten)]
     online: OnlineArgs,
 }

@@ -375,20 +375,19 @@ fn a_crontab_becomes_jobs_and_every_line_is_told() {
     let (differences, rest) = rest.split_once(more).unwrap_or_else(|| panic!("{}", dry.stdout));
     assert!(differences.lines().count() == 2, "{differences}");
     assert!(differences.lines().all(|line| line.starts_with("4\tdiffers\tbackup-full\t02:30 ")), "{differences}");
-    let [one, two, start] = rest.lines().collect::<Vec<_>>()[..] else { panic!("{}", dry.stdout) };
+    let [one, two, sum, start] = rest.lines().collect::<Vec<_>>()[..] else { panic!("{rest}") };
     assert!(one.starts_with("create backup-full: paused, would run next 20"), "{one}");
     assert!(two.starts_with("create ping-c-1-example-com: "), "{two}");
-    let command = "they are paused; start them: everbell jobs resume --label imported=crontab.txt --imported";
-    assert_eq!(start.trim(), command);
+    let command = "start them: everbell jobs resume --label imported=crontab.txt --imported";
+    assert_eq!((sum, start.trim()), ("! 2 jobs to create, paused; 1 line left out", command));
     assert_eq!(server.get("/jobs").expect(200)["items"], json!([]));
     assert_eq!(jobs(&server, &args).code, Some(2), "it needs a yes");
     let done = jobs(&server, &[&args[..], &["--yes"]].concat());
-    assert!(done.code == Some(1) && done.stdout.ends_with(&format!("+ Applied 2 changes\n  {command}\n")), "{done:?}");
+    let sum = format!("! 2 jobs created, paused; 1 line left out\n  {command}\n");
+    assert!(done.code == Some(1) && done.stdout.ends_with(&sum), "{done:?}");
     let job = server.get("/jobs/key:backup-full").expect(200);
-    assert_eq!(
-        (&job["timezone"], &job["payload"]),
-        (&json!("Europe/Paris"), &json!({"command": "/usr/bin/backup --full", "shell": "/bin/bash"}))
-    );
+    let payload = json!({"command": "/usr/bin/backup --full", "shell": "/bin/bash"});
+    assert_eq!((&job["timezone"], &job["payload"]), (&json!("Europe/Paris"), &payload));
     assert_eq!((&job["status"], &job["nextRunAt"]), (&json!("paused"), &json!(null)));
     let again = document(&jobs(&server, &[&args[..], &["--yes", "--json"]].concat()).stdout);
     assert_eq!(keys(&again), ["applied", "dryRun", "file", "label", "lines", "steps", "system"]);

@@ -160,7 +160,7 @@ fn real_crontab_is_imported_and_runs_as_cron_would_run_it() {
         "day-of-month and day-of-week are both set",
         "MAILTO: kept as the label `mailto`",
         "TZ: set for the commands below, but not for their times",
-        " Applied 11 changes\n  they are paused; start them: everbell jobs resume --label imported=ana.crontab --imported\n",
+        " 11 jobs created, paused; 2 lines left out\n  start them: everbell jobs resume --label imported=ana.crontab --imported\n",
     ] {
         assert!(imported.stdout.contains(part), "{part}: {}", imported.stdout);
     }
@@ -168,8 +168,8 @@ fn real_crontab_is_imported_and_runs_as_cron_would_run_it() {
     let jobs = list["items"].as_array().unwrap();
     assert!(jobs.len() == 11 && jobs.iter().all(|job| job["status"] == "paused"), "{list}");
     let again = everbell(&server, &["import", "crontab", "ana.crontab", "--tz", "America/New_York", "--yes"]);
-    assert!(again.stdout.ends_with("unchanged: 11 jobs\n"), "{}", again.stdout);
-    let started = everbell(&server, &["jobs", "resume", "--label", "imported=ana.crontab"]);
+    assert!(again.stdout.ends_with(" 11 jobs unchanged; 2 lines left out\n"), "{}", again.stdout);
+    let started = everbell(&server, &["jobs", "resume", "--label", "imported=ana.crontab", "--yes"]);
     assert!(started.code == Some(0) && started.stdout.contains("Resumed 11 jobs"), "{}", started.stdout);
 
     let runs = run_all(&server);

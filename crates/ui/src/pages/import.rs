@@ -1,4 +1,7 @@
-//! Importing a crontab: the result for each line, jobs for the selected ones, and a button that starts them.
+//! Importing a crontab, `CronJobs` of Kubernetes or timers of systemd: the result for each line or object, jobs for the
+//! selected ones, and a button that starts them.
+
+mod rows;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -7,6 +10,7 @@ use everbell_core::Zone;
 use everbell_core::store::{JobRef, PageRequest};
 use serde_json::json;
 
+use self::rows::{Outcome, Row, Wanted, found_in};
 use super::job_form::expect_admin;
 use super::job_form::suggestions::targets;
 use crate::markup::url_part;
@@ -14,8 +18,9 @@ use crate::request::{UiRequest, UiResponse};
 use crate::{Frame, Section};
 use everbell_http::body::off_workers;
 use everbell_http::internal_call::InternalCall;
-use everbell_http::problem::{Kind, Problem};
-use everbell_wire::crontab::{self, Entry, IMPORTED_LABEL, Line, PAUSE_REASON, SHELL_TARGET, Verdict};
+use everbell_http::problem::Problem;
+use everbell_wire::crontab::{self, IMPORTED_LABEL, PAUSE_REASON, SHELL_TARGET, Verdict};
+use everbell_wire::import::Kind;
 use everbell_wire::job_body::{self, declared};
 use everbell_wire::{self as wire, JobBody};
 
@@ -30,6 +35,14 @@ const MAX_STARTED_JOBS: u32 = 1_000;
 struct ImportPage {
     frame: Frame,
     text: String,
+    /// Why the text cannot be read.
+    text_fault: Option<String>,
+    /// `auto`, or the kind that was chosen.
+    chosen: String,
+    /// The kind of the text.
+    kind: Kind,
+    /// Whether suspended objects are imported too.
+    suspended: bool,
     zone: String,
     zone_fault: Option<String>,
     /// `auto`, `yes` or `no`: whether a user precedes each command.
@@ -55,33 +68,6 @@ struct ImportPage {
     started: Option<u64>,
 }
 
-/// A line and its result.
-struct Row {
-    number: usize,
-    verdict: Verdict,
-    detail: String,
-    /// Where cron may have meant something else.
-    differences: Vec<String>,
-    job: Option<Wanted>,
-    outcome: Option<Outcome>,
-}
-
-/// The job that a line would become.
-struct Wanted {
-    entry: Entry,
-    selected: bool,
-}
-
-/// The actual or expected result of a line.
-enum Outcome {
-    /// It would be made.
-    Fine,
-    Made {
-        part: String,
-    },
-    Refused(String),
-}
-
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     expect_admin(&request)?;
     let page = read(&request, request.choices.mine.name()).await?;
@@ -95,7 +81,10 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
         page.started = Some(start(&request, &page.file).await?);
         return UiResponse::page(&page);
     }
-    if page.zone_fault.is_some() || page.target_fault.is_some() {
+    if page.rows.is_empty() && page.zone_fault.is_none() && page.text_fault.is_none() {
+        page.text_fault = Some("the text has no job: no line, no object and no timer to import".to_owned());
+    }
+    if page.zone_fault.is_some() || page.target_fault.is_some() || page.text_fault.is_some() {
         return UiResponse::with_status(&page, StatusCode::BAD_REQUEST);
     }
     let (target, file) = (page.target.clone(), page.file.clone());
@@ -120,25 +109,39 @@ pub(crate) async fn send(request: UiRequest) -> Result<UiResponse, Problem> {
     UiResponse::page(&page)
 }
 
-/// Reads the pasted crontab and the choices made for each line.
+/// Reads the pasted text and the choices made for each line or object.
 async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
     let targets = targets(request).await?;
-    let text = request.sent("crontab").unwrap_or_default().replace("\r\n", "\n");
+    let text = request.sent("text").unwrap_or_default().replace("\r\n", "\n");
     let found = Zone::get(zone);
     let target = request.sent("target").unwrap_or(SHELL_TARGET).to_owned();
     let reads_command = request.sent("reads").is_some();
     let target_fault = target_fault(&target, reads_command, &targets);
-    let system = request.sent("system").filter(|word| ["yes", "no"].contains(word)).unwrap_or("auto").to_owned();
-    let detected = crontab::system_reason(None, &text).filter(|_| system == "auto");
+    let chosen = request.sent("kind").and_then(|word| Kind::ALL.into_iter().find(|kind| kind.word() == word));
+    let kind = chosen.unwrap_or_else(|| Kind::detect(&text));
+    let (system, detected) = match kind {
+        Kind::Crontab => {
+            let system = request.sent("system").filter(|word| ["yes", "no"].contains(word)).unwrap_or("auto");
+            (system, crontab::system_reason(None, &text).filter(|_| system == "auto"))
+        }
+        Kind::CronJob | Kind::Timers => ("auto", None),
+    };
     let has_users = system == "yes" || detected.is_some();
-    let mut rows = Vec::new();
-    if let Ok(zone) = &found {
-        let (pasted, zone) = (text.clone(), zone.clone());
-        let lines = off_workers(text.len(), move || {
-            crontab::check_length(&pasted).map_err(|reason| Problem::new(Kind::InvalidInput, reason))?;
-            Ok(crontab::read(&pasted, &zone, has_users))
-        });
-        rows = lines.await?.into_iter().map(|line| Row::new(request, line)).collect();
+    let (suspended, now) = (request.sent("suspended").is_some(), request.app.bell.now());
+    let (mut rows, mail, text_fault) = match &found {
+        Ok(zone) => {
+            let (pasted, zone) = (text.clone(), zone.clone());
+            match off_workers(text.len(), move || Ok(found_in(&pasted, kind, &zone, (has_users, suspended), now)))
+                .await?
+            {
+                Ok((rows, mail)) => (rows, mail, None),
+                Err(why) => (Vec::new(), None, Some(why)),
+            }
+        }
+        Err(_) => (Vec::new(), None, None),
+    };
+    for row in &mut rows {
+        row.choose(request);
     }
     let jobs = rows.iter().filter(|row| row.job.is_some()).count();
     if jobs > MAX_IMPORTED_LINES {
@@ -147,19 +150,23 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
         rows.truncate(end.unwrap_or(MAX_IMPORTED_LINES));
     }
     Ok(ImportPage {
-        frame: request.frame(Section::Jobs, "Import crontab").await,
+        frame: request.frame(Section::Jobs, "Import jobs").await,
+        file: file_label(request, &text, kind),
         text,
+        text_fault,
+        chosen: chosen.map_or("auto", Kind::word).to_owned(),
+        kind,
+        suspended,
         zone: zone.to_owned(),
         zone_fault: found.err().map(|error| error.to_string()),
-        system,
+        system: system.to_owned(),
         detected,
         target,
         target_fault,
         reads_command,
-        file: crontab::file_label(request.sent("file").unwrap_or_default()),
         targets,
         zones: Zone::names().collect(),
-        mail: crontab::mail_blocks(rows.iter().filter_map(|row| row.job.as_ref()).map(|job| &job.entry)),
+        mail,
         rows,
         left_out: jobs.saturating_sub(MAX_IMPORTED_LINES),
         made: 0,
@@ -167,20 +174,12 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
     })
 }
 
-impl Row {
-    fn new(request: &UiRequest, line: Line) -> Row {
-        let Line { number, verdict, entry, detail } = line;
-        // The first time, every line is picked.
-        let chosen = request.sent("read").is_some();
-        let selection = request.sent_all("pick");
-        let differences = entry.as_ref().map_or_else(Vec::new, |entry| entry.differences(request.app.bell.now()));
-        let job = entry.map(|mut entry| {
-            if let Some(key) = request.sent(&format!("key-{number}")) {
-                key.clone_into(&mut entry.key);
-            }
-            Wanted { entry, selected: !chosen || selection.contains(&number.to_string().as_str()) }
-        });
-        Row { number, verdict, detail, differences, job, outcome: None }
+/// The label of the jobs: the name in the form, or the kind, as the command line calls standard input.
+fn file_label(request: &UiRequest, text: &str, kind: Kind) -> String {
+    match request.sent("file").map(str::trim).unwrap_or_default() {
+        "" if text.is_empty() => String::new(),
+        "" => kind.word().to_owned(),
+        name => crontab::file_label(name),
     }
 }
 
@@ -188,6 +187,15 @@ impl ImportPage {
     /// Whether the target is one to choose.
     fn is_served(&self) -> bool {
         self.targets.iter().any(|(label, _)| *label == self.target)
+    }
+
+    /// The head of the column that says what a row is about.
+    fn column(&self) -> &'static str {
+        match self.kind {
+            Kind::Crontab => "Line",
+            Kind::CronJob => "Object",
+            Kind::Timers => "Timer",
+        }
     }
 
     fn jobs(&self) -> usize {
@@ -216,7 +224,7 @@ fn target_fault(target: &str, reads_command: bool, targets: &[(String, String)])
 
 /// Checks whether a job could be created. Each key is looked up separately, because there are few.
 async fn check(request: &UiRequest, job: &Wanted) -> Result<Outcome, Problem> {
-    let key = &job.entry.key;
+    let key = &job.key;
     let checked = match JobKey::new(key) {
         Ok(key) => key,
         Err(invalid) => return Ok(Outcome::Refused(format!("key {}", invalid.reason))),
@@ -237,7 +245,7 @@ async fn created(
     job: &Wanted,
     (target, file): (&str, &str),
 ) -> Result<Outcome, Problem> {
-    let definition = match declared(&job.entry.draft(target, file), request.app.bell.now()) {
+    let definition = match declared(&job.draft(target, file), request.app.bell.now()) {
         Ok(definition) => definition,
         Err(why) => return Ok(Outcome::Refused(why)),
     };

@@ -137,10 +137,10 @@ fn others(visitor: &Visitor<'_>) -> Outcome<Vec<BenchPage>> {
     .map(|(name, path)| BenchPage::at(name, path))
     .into_iter()
     .collect();
-    let seal = between(&visitor.page("/import")?, "name=\"seal\" value=\"", "\"")?.to_owned();
+    let csrf = between(&visitor.page("/import")?, "name=\"csrf\" value=\"", "\"")?.to_owned();
     let line = |number| format!("{number}+3+*+*+*+%2Fbin%2Fwork+{number}");
     let lines = (0..50).map(line).collect::<Vec<_>>().join("%0A");
-    let body = Some(format!("seal={seal}&once=bench&zone=UTC&target=target-1&reads=yes&crontab={lines}"));
+    let body = Some(format!("csrf={csrf}&once=bench&zone=UTC&target=target-1&reads=yes&text={lines}"));
     pages.push(BenchPage { body, ..BenchPage::at("import of 50 lines", "/import") });
     Ok(pages)
 }

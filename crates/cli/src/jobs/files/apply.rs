@@ -90,9 +90,9 @@ pub(crate) struct Done {
 }
 
 impl Done {
-    /// Whether jobs were created, or would be.
-    pub(super) fn creates(&self) -> bool {
-        self.steps.iter().any(|step| step.action == Action::Create) && (self.applied > 0 || self.dry_run)
+    /// Counts the jobs with this change, made or planned.
+    pub(super) fn count(&self, action: Action) -> usize {
+        self.steps.iter().filter(|step| step.action == action).count()
     }
 }
 
@@ -143,7 +143,8 @@ pub(super) fn carry_out(
         agreed(&question, request.yes)?;
         applied = apply(session, &todo, request)?;
     }
-    if applied > 0 && !is_for_programs(session) {
+    // An import prints a sum of its own.
+    if applied > 0 && request.paused.is_none() && !is_for_programs(session) {
         session.done(Mark::Good, &format!("Applied {}", counted(applied, "change")))?;
     }
     Ok(Done { dry_run: request.dry_run, applied, steps, exit })
@@ -277,7 +278,7 @@ fn show(session: &mut Session<'_>, steps: &[Step], paused: bool) -> Result<(), C
         }
     }
     let unchanged = steps.iter().filter(|step| step.action == Action::Unchanged && step.pause.is_none()).count();
-    if unchanged > 0 {
+    if unchanged > 0 && !paused {
         session.out.line(&format!("unchanged: {}", counted(unchanged, "job")))?;
     }
     Ok(())

@@ -151,7 +151,15 @@ fn import(
             "cron mailed the output of each run; to mail failures, add this to the configuration of the server:\n\n{blocks}"
         ))?;
     }
-    let importing = Importing { command: "crontab", file: &name, label: &label, dry_run: args.dry_run, yes: args.yes };
+    let refused = lines.iter().filter(|shown| shown.line.verdict == Verdict::Refused).count();
+    let importing = Importing {
+        command: "crontab",
+        file: &name,
+        label: &label,
+        left_out: (refused, "line"),
+        dry_run: args.dry_run,
+        yes: args.yes,
+    };
     let done = importing.carry_out(session, &wanted)?;
     Ok(Document { file: name, label, system, lines, configuration, done })
 }

@@ -3,9 +3,10 @@
 use everbell_core::Definition;
 
 use super::apply::{ApplyRequest, Done, carry_out, is_for_programs};
+use super::plan::Action;
 use super::plan_check::known_targets;
-use crate::output::printable;
-use crate::{CliError, Session};
+use crate::output::{Mark, counted, printable};
+use crate::{CliError, Exit, Session};
 use everbell_wire as wire;
 use everbell_wire::crontab::{IMPORTED_LABEL, PAUSE_REASON, SHELL_TARGET};
 
@@ -42,6 +43,8 @@ pub(crate) struct Importing<'a> {
     pub(crate) file: &'a str,
     /// The value of the label of its jobs.
     pub(crate) label: &'a str,
+    /// How many lines or objects become no job, and what they are called.
+    pub(crate) left_out: (usize, &'a str),
     pub(crate) dry_run: bool,
     pub(crate) yes: bool,
 }
@@ -58,10 +61,42 @@ impl Importing<'_> {
             states: Vec::new(),
         };
         let done = carry_out(session, wanted, &request)?;
-        if !is_for_programs(session) && done.creates() {
-            let label = wire::shell(&format!("{IMPORTED_LABEL}={}", self.label));
-            session.detail(&format!("they are paused; start them: everbell jobs resume --label {label} --imported"))?;
+        if !is_for_programs(session) && done.exit == Exit::Success {
+            let mark = match (self.left_out.0, self.dry_run) {
+                (0, true) => Mark::Arrow,
+                (0, false) => Mark::Good,
+                _ => Mark::Warning,
+            };
+            session.done(mark, &self.sum(&done))?;
+            if done.count(Action::Create) > 0 {
+                let label = wire::shell(&format!("{IMPORTED_LABEL}={}", self.label));
+                session.detail(&format!("start them: everbell jobs resume --label {label} --imported"))?;
+            }
         }
         Ok(done)
+    }
+
+    /// Returns for example "21 jobs created, paused; 3 lines left out".
+    fn sum(&self, done: &Done) -> String {
+        let (created, changed) = if self.dry_run { ("to create", "to change") } else { ("created", "changed") };
+        let counts = [
+            (Action::Create, created, ", paused"),
+            (Action::NewVersion, changed, ""),
+            (Action::Unchanged, "unchanged", ""),
+        ];
+        let counts = counts.map(|(action, verb, state)| (done.count(action), verb, state));
+        let mut parts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, verb, state)| format!("{} {verb}{state}", counted(count, "job")))
+            .collect();
+        if parts.is_empty() {
+            parts.push("no job".to_owned());
+        }
+        let (left_out, unit) = self.left_out;
+        if left_out > 0 {
+            parts.push(format!("{} left out", counted(left_out, unit)));
+        }
+        parts.join("; ")
     }
 }

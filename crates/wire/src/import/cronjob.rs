@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell_core::{Backoff, CatchUp, Draft, Overlap, PolicyValues, Timing, Zone};
-use everbell_wire::crontab::Verdict;
 use serde_json::{Value, json};
 
 use super::command_line::{between, join};
-use super::{Imported, Item, TIME_LIMIT, described};
+use super::{Advice, Imported, Item, described};
+use crate::crontab::{TIME_LIMIT, Verdict};
 
 /// The retries of a Job that says nothing.
 const DEFAULT_BACKOFF_LIMIT: u64 = 6;
@@ -18,7 +18,7 @@ const MAX_ATTEMPTS: u64 = 100;
 const BACKOFF: Backoff = Backoff { initial: Duration::from_secs(10), max: Duration::from_mins(6) };
 
 /// Reads all documents of a file. Suspended objects are left out unless they are asked for.
-pub(super) fn read(text: &str, zone: &Zone, suspended: bool) -> Result<Vec<Item>, String> {
+pub fn read(text: &str, zone: &Zone, suspended: bool, advice: Advice) -> Result<Vec<Item>, String> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|error| format!("is not YAML: {error}"))?;
     let mut objects = Vec::new();
     for document in documents.into_iter().filter(|document| !document.is_null()) {
@@ -27,10 +27,10 @@ pub(super) fn read(text: &str, zone: &Zone, suspended: bool) -> Result<Vec<Item>
             None => objects.push(document),
         }
     }
-    Ok(objects.iter().map(|object| item(object, zone, suspended)).collect())
+    Ok(objects.iter().map(|object| item(object, zone, suspended, advice)).collect())
 }
 
-fn item(object: &Value, zone: &Zone, suspended: bool) -> Item {
+fn item(object: &Value, zone: &Zone, suspended: bool, advice: Advice) -> Item {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let source = text("/metadata/name").unwrap_or_default().to_owned();
     let left_out = |why: String| Item { source: source.clone(), verdict: Verdict::Note, result: Err(why) };
@@ -38,14 +38,14 @@ fn item(object: &Value, zone: &Zone, suspended: bool) -> Item {
         return left_out(format!("left out: it is not a CronJob but `{}`", text("/kind").unwrap_or("nothing")));
     }
     if object.pointer("/spec/suspend") == Some(&json!(true)) && !suspended {
-        return left_out("left out: it is suspended; --suspended imports it too".to_owned());
+        return left_out(format!("left out: it is suspended; {}", advice.suspended));
     }
-    let result = imported(object, zone);
+    let result = imported(object, zone, advice);
     let verdict = if result.is_ok() { Verdict::Job } else { Verdict::Refused };
     Item { source, verdict, result }
 }
 
-fn imported(object: &Value, zone: &Zone) -> Result<Imported, String> {
+fn imported(object: &Value, zone: &Zone, advice: Advice) -> Result<Imported, String> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let name = text("/metadata/name").ok_or("metadata.name is missing")?;
     let schedule = text("/spec/schedule").ok_or("spec.schedule is missing")?.trim();
@@ -60,9 +60,8 @@ fn imported(object: &Value, zone: &Zone) -> Result<Imported, String> {
     let mut differences = Vec::new();
     if own.is_none() {
         let zone = zone.name();
-        differences.push(format!(
-            "no timeZone: read in {zone}; Kubernetes uses the zone of its controller; --tz sets another"
-        ));
+        differences
+            .push(format!("no timeZone: read in {zone}; Kubernetes uses the zone of its controller; {}", advice.zone));
     }
     let zone = own.as_ref().unwrap_or(zone);
     let detail = described(schedule, zone).map_err(|why| format!("spec.schedule: {why}"))?;
@@ -167,6 +166,8 @@ fn payload(object: &Value, differences: &mut Vec<String>) -> Result<Value, Strin
 mod tests {
     use super::*;
 
+    const ADVICE: Advice = Advice { zone: "choose another", suspended: "import it" };
+
     const FILE: &str = r#"
 apiVersion: batch/v1
 kind: CronJob
@@ -206,7 +207,7 @@ items:
 
     #[test]
     fn objects_become_jobs() {
-        let items = read(FILE, &Zone::utc(), false).unwrap();
+        let items = read(FILE, &Zone::utc(), false, ADVICE).unwrap();
         let verdicts: Vec<(&str, Verdict)> = items.iter().map(|item| (item.source.as_str(), item.verdict)).collect();
         let expected =
             [("report", Verdict::Job), ("tidy", Verdict::Job), ("other", Verdict::Note), ("asleep", Verdict::Note)];
@@ -234,7 +235,7 @@ items:
     fn objects_that_cannot_be_said_are_refused_with_the_reason() {
         let refused = |spec: &str| {
             let text = format!("{{kind: CronJob, metadata: {{name: a}}, spec: {spec}}}");
-            read(&text, &Zone::utc(), true).unwrap().remove(0).result.unwrap_err()
+            read(&text, &Zone::utc(), true, ADVICE).unwrap().remove(0).result.unwrap_err()
         };
         let template = |container: &str| {
             format!(
@@ -252,6 +253,6 @@ items:
             let found = refused(&spec);
             assert!(found.contains(reason), "{spec}: {found}");
         }
-        assert!(read("a: [", &Zone::utc(), false).unwrap_err().starts_with("is not YAML: "));
+        assert!(read("a: [", &Zone::utc(), false, ADVICE).unwrap_err().starts_with("is not YAML: "));
     }
 }

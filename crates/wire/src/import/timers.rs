@@ -1,18 +1,16 @@
 //! Timers of systemd, with the services that they start.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use everbell_core::{CatchUp, Draft, PolicyValues, Timing, Zone};
-use everbell_wire::crontab::Verdict;
 use serde_json::json;
 
 use super::calendar::to_cron;
 use super::command_line::{between, join, split};
 use super::unit_file::{UnitFile, span};
-use super::{Imported, Item, TIME_LIMIT, described};
+use super::{Imported, Item, described};
+use crate::crontab::{TIME_LIMIT, Verdict};
 
 /// The `PATH` of services.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -29,22 +27,56 @@ const LEFT_OUT: [&str; 8] = [
     "OnFailure",
 ];
 
-/// Reads a timer, and the service beside it.
-pub(super) fn read(path: &Path, text: &str, zone: &Zone) -> Vec<Item> {
-    let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default().to_owned();
-    let refused = |why: String| vec![Item { source: stem.clone(), verdict: Verdict::Refused, result: Err(why) }];
-    if path.extension().is_none_or(|extension| extension != "timer") {
-        return refused(
-            "is not a timer: name files that end with `.timer`; their services are read from the same folder"
-                .to_owned(),
-        );
+/// The name of a timer without a file.
+const NAMELESS: &str = "timer";
+
+/// Reads all timers of a text, with their services, as `systemctl cat` prints them: a comment with the path of the file
+/// precedes each. Without such comments the text is one timer with its service.
+pub fn read_units(text: &str, zone: &Zone) -> Vec<Item> {
+    let units = units(text);
+    let service = |name: &str| {
+        let missing = || format!("cannot read its service `{name}`: paste the output of `systemctl cat {name}` too");
+        units.get(name).cloned().ok_or_else(missing)
+    };
+    let timers = units.iter().filter_map(|(name, text)| Some((name.strip_suffix(".timer")?, text)));
+    timers.flat_map(|(stem, text)| read(stem, text, service, zone)).collect()
+}
+
+/// The unit files of a text by name. What a drop-in says comes after its unit, as systemd reads them.
+fn units(text: &str) -> BTreeMap<String, String> {
+    let (mut units, mut name) = (BTreeMap::<String, String>::new(), None);
+    for line in text.lines() {
+        if let Some(found) = line.strip_prefix("# /").and_then(unit_of) {
+            name = Some(found);
+        } else if let Some(name) = &name {
+            let unit = units.entry(name.clone()).or_default();
+            unit.push_str(line);
+            unit.push('\n');
+        }
     }
+    if name.is_none() {
+        units.extend([".timer", ".service"].map(|end| (format!("{NAMELESS}{end}"), text.to_owned())));
+    }
+    units
+}
+
+/// The unit that a file is a part of: `a.timer` of `etc/systemd/system/a.timer` and of `…/a.timer.d/override.conf`.
+fn unit_of(path: &str) -> Option<String> {
+    let (folder, file) = path.trim_end().rsplit_once('/')?;
+    let is_unit = |name: &str| matches!(name.rsplit_once('.'), Some((_, "timer" | "service")));
+    let of_folder = || folder.rsplit('/').next().and_then(|name| name.strip_suffix(".d"));
+    [Some(file), of_folder()].into_iter().flatten().find(|name| is_unit(name)).map(str::to_owned)
+}
+
+/// Reads a timer, given its name without the ending, and a way to its service.
+pub fn read(stem: &str, text: &str, service: impl Fn(&str) -> Result<String, String>, zone: &Zone) -> Vec<Item> {
+    let stem = stem.to_owned();
+    let refused = |why: String| vec![Item { source: stem.clone(), verdict: Verdict::Refused, result: Err(why) }];
     let timer = UnitFile::parse(text);
     let named = timer.last("Timer", "Unit").map_or_else(|| format!("{stem}.service"), str::to_owned);
-    let beside = path.with_file_name(&named);
-    let service = match fs::read_to_string(&beside) {
+    let service = match service(&named) {
         Ok(text) => UnitFile::parse(&text),
-        Err(error) => return refused(format!("cannot read its service `{}`: {error}", beside.display())),
+        Err(why) => return refused(why),
     };
     let (payload, mut differences) = match payload(&service) {
         Ok(payload) => payload,
@@ -190,6 +222,26 @@ mod tests {
 
     fn service(lines: &str) -> Result<(serde_json::Value, Vec<String>), String> {
         payload(&UnitFile::parse(&format!("[Service]\n{lines}")))
+    }
+
+    #[test]
+    fn units_are_read_as_systemctl_prints_them() {
+        let text = "# /etc/systemd/system/backup.timer\n[Timer]\nOnCalendar=*-*-* 02:30:00\nOnCalendar=weekly\n\n\
+                    # /etc/systemd/system/backup.timer.d/more.conf\n[Timer]\nPersistent=true\n\n\
+                    # /lib/systemd/system/backup.service\n[Service]\n# a comment\nExecStart=/bin/backup --all\n\n\
+                    # /etc/systemd/system/alone.timer\n[Timer]\nOnCalendar=daily\n";
+        let items = read_units(text, &Zone::utc());
+        let keys: Vec<_> = items.iter().map(|item| item.result.as_ref().map(|job| job.draft.key.as_str())).collect();
+        let missing = "cannot read its service `alone.service`: paste the output of `systemctl cat alone.service` too";
+        assert_eq!(keys, [Err(&missing.to_owned()), Ok("backup"), Ok("backup-2")]);
+        let backup = items[1].result.as_ref().unwrap();
+        assert_eq!(
+            (backup.detail.as_str(), backup.draft.policies.catch_up),
+            ("Every day at 02:30, UTC", CatchUp::Once)
+        );
+        let nameless = read_units("[Timer]\nOnCalendar=daily\n[Service]\nExecStart=/bin/true\n", &Zone::utc());
+        assert_eq!(nameless[0].result.as_ref().unwrap().draft.key, "timer");
+        assert!(read_units("[Service]\nExecStart=/bin/true\n", &Zone::utc())[0].result.is_err());
     }
 
     #[test]
