@@ -1,10 +1,13 @@
 //! Finds jobs, runs, orgs, pages and actions by a few letters. Scripts show it as a palette over any page.
 
+mod commands;
+
 use askama::Template;
 use everbell::{JobFilter, JobRow, JobStatus};
 use everbell_core::JobKey;
 use everbell_core::store::{OrgFilter, PageRequest};
 
+use self::commands::Subject;
 use crate::badge::run_words;
 use crate::markup::url_part;
 use crate::{Frame, Section, UiRequest, UiResponse};
@@ -14,7 +17,8 @@ use everbell_http::problem::Problem;
 use everbell_wire::form::{Field, TEXT, optional};
 
 /// The query parameters.
-pub(crate) const QUERY: &[Field] = &[optional("q", TEXT, "What to look for.")];
+pub(crate) const QUERY: &[Field] =
+    &[optional("q", TEXT, "What to look for."), optional("job", TEXT, "The job whose page is open.")];
 
 /// The most results of each kind.
 const MAX_JOBS: u32 = 8;
@@ -42,11 +46,15 @@ const PAGES: [(&str, &str, &str); 13] = [
     ("Settings", "tokens theme sessions", "/settings"),
 ];
 
+/// Actions that need no job, for operators.
+const OPERATOR_ACTIONS: [(&str, &str, &str); 1] = [("Announce a freeze", "create add pause all jobs", "/freezes/new")];
+
 /// Actions that need no job, for admins.
-const ACTIONS: [(&str, &str, &str); 3] = [
+const ADMIN_ACTIONS: [(&str, &str, &str); 4] = [
     ("New job", "create add", "/new"),
-    ("Import crontab", "create cron file", "/import"),
+    ("Import jobs", "create cron file crontab kubernetes cronjob systemd timer", "/import"),
     ("New org", "create tenant", "/new-org"),
+    ("New calendar", "create add holidays", "/new-calendar"),
 ];
 
 #[derive(Template)]
@@ -74,24 +82,43 @@ impl SearchResult {
 }
 
 pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
-    let text: String =
-        request.query(QUERY).text("q").unwrap_or_default().trim().chars().take(MAX_QUERY_CHARS).collect();
-    let (jobs, runs, orgs) = tokio::join!(jobs(&request, &text), runs(&request, &text), orgs(&request, &text));
-    let jobs = jobs?;
-    let actions = job_actions(&request, &text, &jobs);
-    let jobs = jobs.into_iter().map(|(key, note)| SearchResult::new(&key, note, format!("/jobs/{}", url_part(&key))));
+    let query = request.query(QUERY);
+    let text: String = query.text("q").unwrap_or_default().trim().chars().take(MAX_QUERY_CHARS).collect();
+    let (verb, name) = commands::split(&text);
+    let open = query.text("job").unwrap_or_default();
+    let (found, named, open, runs, orgs) = tokio::join!(
+        jobs(&request, &text),
+        async { if verb.is_empty() { Ok(Vec::new()) } else { jobs(&request, name).await } },
+        open_job(&request, open),
+        runs(&request, &text),
+        orgs(&request, &text)
+    );
+    let (found, named, open) = (found?, named?, open?);
     let plain = |(name, _, href): &(&'static str, &str, &'static str)| SearchResult::new(*name, "", *href);
+    let mut actions: Vec<SearchResult> = match (verb, name) {
+        ("", "") => Vec::new(),
+        ("", _) | (_, "") => found.iter().take(MAX_ACTED_ON).flat_map(|job| commands::usual(&request, job)).collect(),
+        (verb, _) => {
+            named.iter().take(MAX_JOBS as usize).flat_map(|job| commands::called(&request, job, verb)).collect()
+        }
+    };
+    for (role, all) in [(Role::Operator, &OPERATOR_ACTIONS[..]), (Role::Admin, &ADMIN_ACTIONS)] {
+        if request.barred(role).is_none() {
+            actions.extend(matching(all, &text).map(plain));
+        }
+    }
     let mut pages: Vec<SearchResult> = matching(&PAGES, &text).map(plain).collect();
     if request.barred(Role::Operator).is_some() {
         pages.retain(|page| page.href != "/audit");
     }
-    let made: Vec<SearchResult> =
-        if request.barred(Role::Admin).is_none() { matching(&ACTIONS, &text).map(plain).collect() } else { Vec::new() };
+    let on_open: Vec<SearchResult> = open.iter().flat_map(|job| commands::on_open(&request, job, &text)).collect();
+    actions.retain(|action| on_open.iter().all(|other| other.href != action.href));
     let groups = [
-        ("Jobs", jobs.collect()),
+        ("This job", on_open),
+        ("Jobs", found.iter().map(Subject::link).collect()),
         ("Runs", runs?),
         ("Orgs", orgs?),
-        ("Actions", actions.into_iter().chain(made).collect()),
+        ("Actions", actions),
         ("Pages", pages),
     ];
     let page = FindPage {
@@ -114,8 +141,8 @@ fn matching<'a>(
     })
 }
 
-/// Keys and schedules of jobs; those whose key begins with the text come first.
-async fn jobs(request: &UiRequest, text: &str) -> Result<Vec<(String, String)>, Problem> {
+/// Jobs whose key, description or target contains the text; those whose key begins with it come first.
+async fn jobs(request: &UiRequest, text: &str) -> Result<Vec<Subject>, Problem> {
     let filter = JobFilter {
         status: vec![JobStatus::Active, JobStatus::Paused],
         text: Some(text.to_owned()).filter(|text| !text.is_empty()),
@@ -123,20 +150,16 @@ async fn jobs(request: &UiRequest, text: &str) -> Result<Vec<(String, String)>, 
     };
     let page = request.jobs().list(&filter, &PageRequest { limit: MAX_JOBS, after: None }).await?;
     let exact = exact(request, text, &page.items).await?;
-    let mut found: Vec<(String, String)> = exact
-        .iter()
-        .chain(&page.items)
-        .map(|row| {
-            let definition = &row.job.definition;
-            let paused = if row.job.state.status == JobStatus::Paused { "paused · " } else { "" };
-            let schedule = everbell_wire::job::Schedule::from(&**definition).text;
-            (definition.key.to_string(), format!("{paused}{schedule}"))
-        })
-        .collect();
+    let mut found: Vec<Subject> = exact.iter().chain(&page.items).map(Subject::new).collect();
     let wanted = text.to_lowercase();
-    found.sort_by_key(|(key, _)| (key != text, !key.to_lowercase().starts_with(&wanted)));
+    found.sort_by_key(|job| (job.key != text, !job.key.to_lowercase().starts_with(&wanted)));
     found.truncate(MAX_JOBS as usize);
     Ok(found)
+}
+
+/// The job with this key, unless it is retired.
+async fn open_job(request: &UiRequest, key: &str) -> Result<Option<Subject>, Problem> {
+    Ok(exact(request, key, &[]).await?.as_ref().map(Subject::new))
 }
 
 /// The job with exactly this key, if it is not among the first that contain the text.
@@ -147,22 +170,6 @@ async fn exact(request: &UiRequest, text: &str, found: &[JobRow]) -> Result<Opti
     let filter =
         JobFilter { key: Some(key), status: vec![JobStatus::Active, JobStatus::Paused], ..JobFilter::default() };
     Ok(request.jobs().list(&filter, &PageRequest { limit: 1, after: None }).await?.items.pop())
-}
-
-/// Actions on the first jobs that were found.
-fn job_actions(request: &UiRequest, text: &str, jobs: &[(String, String)]) -> Vec<SearchResult> {
-    if text.is_empty() || request.barred(Role::Operator).is_some() {
-        return Vec::new();
-    }
-    let of_job = |(key, note): &(String, String)| {
-        let path = format!("/jobs/{}", url_part(key));
-        let turn = if note.starts_with("paused") { ("Resume", "resume") } else { ("Pause", "pause") };
-        [("Run now:", "run-now"), turn].map(|(verb, action)| SearchResult {
-            opens_dialog: true,
-            ..SearchResult::new(format!("{verb} {key}"), "", format!("{path}/{action}"))
-        })
-    };
-    jobs.iter().take(MAX_ACTED_ON).flat_map(of_job).collect()
 }
 
 /// Runs whose id begins with the text.

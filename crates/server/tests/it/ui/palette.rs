@@ -23,10 +23,32 @@ fn everything_is_found_without_scripts() {
     assert_has(&ana.page(&format!("/find?q={}", &id(&run)[..13])), &[&format!("href=\"/runs/{}\"", id(&run))]);
     assert_has(&ana.page("/find?q=time"), &["href=\"/timeline\""]);
     assert_has(&ana.page("/find?q=%3Cb%3E"), &["Nothing found for <b dir=\"auto\">&#60;b&#62;</b>"]);
-    let viewer = Visitor::sign_in(&server, "viewer").page("/find?q=nightly");
+    let (pause, resume) = ("href=\"/jobs/nightly-backup/pause\"", "href=\"/jobs/held/resume\"");
+    let named = ana.page("/find?q=pause+night");
+    assert!(named.contains(pause) && !named.contains("nightly-backup/run-now"), "{named}");
+    let named = ana.page("/find?q=resume+h");
+    assert!(named.contains(resume), "{named}");
+    assert_has(&ana.page("/find?q=freeze"), &["data-found href=\"/freezes/new\""]);
+    // Without a text, the actions on the job whose page is open come first.
+    let open = ana.page("/find?job=nightly-backup");
+    let first = open.split("data-found ").nth(1).unwrap();
+    assert!(first.starts_with("href=\"/jobs/nightly-backup/run-now\""), "{first}");
+    assert_has(
+        &open,
+        &["<h2>This job</h2>", pause, "nightly-backup/skip-next", "href=\"/jobs/nightly-backup/new-version\""],
+    );
+    let paused = ana.page("/find?q=res&job=held");
+    assert!(paused.contains(resume) && !paused.contains("/jobs/held/pause"), "{paused}");
+    for path in ["/find?q=time&job=held", "/find?q=pause&job=nothing", "/find?job=not+a+key"] {
+        assert!(!ana.page(path).contains("This job"), "{path}");
+    }
+    let eve = Visitor::sign_in(&server, "viewer");
+    let viewer = eve.page("/find?q=pause+nightly&job=nightly-backup");
+    assert!(!viewer.contains("This job") && !viewer.contains("/pause\""), "{viewer}");
+    let viewer = eve.page("/find?q=nightly");
     assert!(viewer.contains("/jobs/nightly-backup") && !viewer.contains("run-now"), "{viewer}");
     let viewer = Visitor::new(&server, &server.token_of("operator")).page("/find");
-    assert!(!viewer.contains("href=\"/new\" data-found") && viewer.contains("href=\"/audit\""), "{viewer}");
+    assert!(!viewer.contains("data-found href=\"/new\"") && viewer.contains("href=\"/audit\""), "{viewer}");
 }
 
 #[test]
@@ -53,6 +75,7 @@ fn a_palette_is_used_by_keys_alone() {
     browser.press("Escape");
     browser.until("return !document.querySelector('dialog.palette')");
     browser.click("Search everything, Ctrl K");
+    browser.until("return /^Run now: nightly-backup/.test(document.querySelector('[aria-selected=true]')?.innerText)");
     browser.press("r e p o r t");
     browser.until("return /Pause report/.test(document.querySelector('#palette-list').innerText)");
     browser.press("Down Down Enter");

@@ -7,6 +7,9 @@ function openPalette() {
   box.innerHTML = `<input type="search" role="combobox" aria-label="Search everything" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" placeholder="Job, run id, org, page or action" maxlength="200" autocomplete="off" spellcheck="false"><div id="palette-list" role="listbox" aria-label="Results"></div>`;
   const [field, list] = box.children;
   const links = new Map();
+  // Actions on the job whose page is open come first.
+  const open = location.pathname.slice(PREFIX.length).match(/^\/jobs\/([^/]+)/)?.[1];
+  const about = open ? `&job=${encodeURIComponent(decodeURIComponent(open))}` : "";
   let at = 0, asked = null, waiting = null, shown = null;
   const options = () => [...list.querySelectorAll("[role=option]")];
   const mark = (to) => {
@@ -20,7 +23,7 @@ function openPalette() {
     asked = new AbortController();
     const text = field.value;
     try {
-      const answer = await fetch(`${PREFIX}/find?q=${encodeURIComponent(text)}`, { headers: { "x-everbell": "palette" }, signal: asked.signal });
+      const answer = await fetch(`${PREFIX}/find?q=${encodeURIComponent(text)}${about}`, { headers: { "x-everbell": "palette" }, signal: asked.signal });
       if (answer.status === 401) { box.close(); return showSessionEnded(); }
       const found = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("found");
       if (!found) return;
