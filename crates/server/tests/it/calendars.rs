@@ -149,6 +149,17 @@ fn slots_of_excluded_days_run_on_allowed_ones(server: &Server) {
     let next = server.get("/jobs/key:moving/next?count=2").expect(200);
     assert_eq!((&next["items"][0]["note"], next["items"].as_array().unwrap().len()), (&json!(note), 2), "{next}");
     assert!(next["items"][1]["note"].is_null(), "{next}");
+    // The fire of today is two runs, the next one is one, in every list.
+    let runs = |list: &Value| -> Vec<u64> {
+        let fires = list["items"].as_array().unwrap().iter();
+        fires.map(|fire| fire["runs"].as_u64().unwrap_or(1)).collect()
+    };
+    assert_eq!(runs(&next), [2, 1], "{next}");
+    let all = server.get("/next?within=72h").expect(200);
+    assert_eq!(runs(&all)[..2], [2, 1], "{all}");
+    let (code, said) = cli(server, &["next", "--within", "72h", "--json"]);
+    let listed: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!((code, &runs(&listed)[..2]), (0, &[2, 1][..]), "{said}");
     let explained = server.get(&format!("/jobs/key:moving/explain?at={slot}")).expect(200);
     assert_eq!(explained["outcome"], "moved", "{explained}");
     assert!(explained["detail"].as_str().unwrap().contains("(inventory)"), "{explained}");
@@ -247,6 +258,50 @@ fn frozen_slots_do_not_run_and_runs_by_hand_do() {
 #[test]
 fn frozen_slots_do_not_run_and_runs_by_hand_do_on_postgres() {
     frozen_slots_do_not_run(&Server::postgres(TARGETS).registered());
+}
+
+/// A freeze holds a one-time job back until it ends. If the job is paused when its time comes, that time is missed, as it is
+/// without a freeze.
+fn one_time_job_waits_for_the_end_of_a_freeze(server: &Server) {
+    let now = everbell_cli::clock::wall();
+    let later = |seconds: i64| (now + SignedDuration::from_secs(seconds)).to_string();
+    let freeze = json!({"until": later(3_600), "reason": "release weekend"});
+    let freeze = server.post("/freezes", &freeze).expect(201);
+    for key in ["waits", "early", "late", "asked"] {
+        server.post("/jobs", &json!({"jobKey": key, "target": "open", "runAt": later(5)})).expect(201);
+    }
+    for key in ["early", "late", "asked"] {
+        server.post(&format!("/jobs/key:{key}/pause"), &json!({"reason": "not now"})).expect(200);
+    }
+    let early = server.post("/jobs/key:early/resume", &json!({})).expect(200);
+    assert_eq!((&early["status"], &early["resumed"]["missedSlots"]), (&json!("active"), &json!(0)), "{early}");
+    server.until("/status", |_| everbell_cli::clock::wall() > now + SignedDuration::from_secs(6));
+    let late = server.post("/jobs/key:late/resume", &json!({})).expect(200);
+    assert_eq!((&late["status"], &late["resumed"]["missedSlots"]), (&json!("retired"), &json!(1)), "{late}");
+    for (key, status) in [("waits", "active"), ("early", "active"), ("asked", "paused")] {
+        let job = server.get(&format!("/jobs/key:{key}")).expect(200);
+        assert_eq!(job["status"], status, "{job}");
+    }
+    assert_eq!(ran(server, "open"), 0, "it is frozen");
+    server.send("DELETE", &format!("/freezes/{}", freeze["id"].as_str().unwrap()), None).expect(200);
+    until_ran_since(server, "open", 2);
+    for key in ["waits", "early"] {
+        server.until(&format!("/runs?jobKey={key}"), |list| list["items"][0]["status"] == "succeeded");
+    }
+    let asked = server.post("/jobs/key:asked/resume", &json!({"missed": "fire_once"})).expect(200);
+    assert_eq!(asked["resumed"]["missedSlots"], 1, "{asked}");
+    until_ran_since(server, "open", 3);
+    assert_eq!(server.get("/runs?jobKey=late").expect(200)["items"], json!([]));
+}
+
+#[test]
+fn one_time_job_waits_for_the_end_of_a_freeze_on_sqlite() {
+    one_time_job_waits_for_the_end_of_a_freeze(&Server::with(TARGETS).registered());
+}
+
+#[test]
+fn one_time_job_waits_for_the_end_of_a_freeze_on_postgres() {
+    one_time_job_waits_for_the_end_of_a_freeze(&Server::postgres(TARGETS).registered());
 }
 
 #[test]

@@ -195,6 +195,29 @@ fn alertmanager_gets_an_alert_that_begins_and_ends() {
 }
 
 #[test]
+fn alertmanager_keeps_the_alerts_of_orgs_apart() {
+    let receiver = Receiver::start(&[]);
+    let here = format!("http://127.0.0.1:{}", receiver.port);
+    let recipe = recipe("Alertmanager", &[("http://alertmanager:9093", &here)]);
+    let of_orgs = recipe.replace("jobs = { all = true }\n", "jobs = { all = true }\norgs = [\"*\"]\n");
+    let of_orgs = of_orgs
+        .replace("\"failed\", \"no_success\", \"recovered\"", "\"failed\", \"recovered\"")
+        .replace("within = \"26h\"\n", "");
+    let server = server(&of_orgs, &[]);
+    for org in ["acme", "bolt"] {
+        server.put(&format!("/orgs/{org}"), &json!({ "timezone": "UTC" })).expect(201);
+    }
+    server.job("brief", &json!({ "target": "fragile", "scope": "per_org" }));
+    fs::write(server.folder.path().join("broken"), "").unwrap();
+    for (count, org) in [(1, "acme"), (2, "bolt")] {
+        server.post("/jobs/key:brief/run-now", &json!({ "orgId": org })).expect(202);
+        let alerts = receiver.until(count);
+        let labels = json!({ "alertname": "Everbell_failed", "job_key": "brief", "org_id": org });
+        assert_eq!(alert(&alerts[count - 1])["labels"], labels);
+    }
+}
+
+#[test]
 fn healthchecks_hears_of_failures_recoveries_and_successes() {
     let receiver = Receiver::start(&[]);
     let check = "/2b7e1c52-4d7d-4b0e-8a0b-5d1b1a6f3a11";
