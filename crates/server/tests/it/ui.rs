@@ -31,6 +31,7 @@ mod narrow;
 mod org_jobs;
 mod org_journeys;
 mod orgs;
+mod page_weights;
 mod palette;
 mod past_week;
 mod people;

@@ -8,7 +8,7 @@ use super::visitor::Visitor;
 use crate::server::Server;
 
 /// The hashes of the parts of a page.
-fn hashes(page: &str) -> String {
+pub(super) fn hashes(page: &str) -> String {
     let found = page.split("data-hash=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
     found.collect::<Vec<_>>().join(" ")
 }
