@@ -17,6 +17,7 @@ async fn of_jobs_with_priorities_the_most_urgent_starts_first_however_few_places
     lab.engine.planner.step().await.unwrap();
     assert_eq!(lab.runs("urgent").await, ["01:50:00 running"]);
     assert_eq!(lab.runs("early").await, ["01:10:00 pending"], "the others can be chosen from");
+    lab.settle().await;
     // A job that falls due now need not wait either.
     lab.create(with(job("new", "1 2 * * *", "log"), |policies| policies.priority = 9)).await;
     lab.set("02:01");
