@@ -4,7 +4,6 @@ use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -60,14 +59,22 @@ impl Engine {
         let _guard = AbortAll::new(&shared);
         info!(instance = %shared.instance, targets = shared.targets.now().names().count(), "engine started");
         let mut shutdown = pin!(shutdown);
-        // Polled before anything starts: a future that listens for signals begins to do so with its first poll.
-        let asked = poll_fn(|waker| Poll::Ready(shutdown.as_mut().poll(waker).is_ready())).await;
+        let mut asked = false;
+        {
+            let mut looked = pin!(self.first_look());
+            // Polled before anything starts: a future that listens for signals begins to do so with its first poll. And polled
+            // meanwhile: one that uses the database may hold the connection that the first look waits for.
+            poll_fn(|waker| {
+                asked = asked || shutdown.as_mut().poll(waker).is_ready();
+                looked.as_mut().poll(waker)
+            })
+            .await;
+        }
         let shutdown = async {
             if !asked {
                 shutdown.await;
             }
         };
-        self.first_look().await;
         let stops = Stops { taking: watch::channel(false).0, keeping: watch::channel(false).0 };
         let (mut taking, mut keeping) = self.spawn(&stops);
         let failed = tokio::select! {

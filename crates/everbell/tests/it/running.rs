@@ -131,3 +131,13 @@ async fn scheduling_needs_no_live_worker(stored: Stored) {
 }
 
 crate::given::on_every_store!(scheduling_needs_no_live_worker);
+
+/// With its first poll it takes the only connection that writes, which the engine needs to begin.
+#[tokio::test]
+async fn a_shutdown_future_may_write_to_the_database_before_the_engine_has_begun() {
+    let bell = Everbell::builder().database("sqlite::memory:").target("nothing", nothing).build().await.unwrap();
+    let steps = async {
+        bell.jobs().enqueue("nothing", &()).await.unwrap();
+    };
+    within(bell.run_until(steps)).await.unwrap();
+}
