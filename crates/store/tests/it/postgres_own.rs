@@ -172,7 +172,8 @@ async fn the_due_query_reads_an_index_with_100_000_timers() {
     let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     let plan = plan.join("\n");
     assert!(plan.contains("Index Scan using timers_due"), "{plan}");
-    assert!(!plan.contains("Seq Scan"), "{plan}");
+    // There are no jobs: without the settings of the loops their table is read as a whole.
+    assert!(!plan.contains("Seq Scan on timers"), "{plan}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 with ranked as materialized (
   select exists (
     select from everbell.jobs
-    where target = any($2) and status <> 'retired' and position('"priority":' in policies) > 0
+    where target = any($2) and (status <> 'retired' and position('"priority":' in policies) > 0) is true
   ) as any_is
 ), due as materialized (
   select job_id, org_id, next_run_at, last_slot_at, rescheduled_from, last_local_date
