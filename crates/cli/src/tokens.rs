@@ -1,5 +1,6 @@
 //! `everbell tokens`.
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use everbell_client::TokenCreate;
 use everbell_core::Zone;
@@ -85,7 +86,7 @@ struct CreateArgs {
     #[arg(value_name = "NAME")]
     name: String,
     /// The role: viewers read, operators also run, pause and cancel, admins also change jobs and tokens.
-    #[arg(long, value_name = "ROLE", value_parser = ["viewer", "operator", "admin"])]
+    #[arg(long, value_name = "ROLE", value_parser = PossibleValuesParser::new(wire::Role::WORDS))]
     role: String,
     /// When the token expires: RFC 3339 or `+90d`; default: never.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]

@@ -1,6 +1,7 @@
 //! `everbell top`: the jobs that run, fail or cost the most.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use everbell_client::{EventQuery, TopQuery};
 use everbell_wire as wire;
 use everbell_wire::elapsed::took;
@@ -33,7 +34,7 @@ const COLUMNS: [Column; 9] = [
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
     /// The order: most runs, most failures, most time spent, longest runs (95th percentile) or latest starts first.
-    #[arg(long, value_name = "ORDER", default_value = "time", value_parser = ["runs", "failures", "time", "p95", "lag"])]
+    #[arg(long, value_name = "ORDER", default_value = "time", value_parser = PossibleValuesParser::new(wire::TopBy::WORDS))]
     by: String,
     /// The window, which ends now.
     #[arg(long, value_name = "WINDOW", default_value = "24h", value_parser = ["24h", "7d", "30d"])]

@@ -1,11 +1,12 @@
 //! Runs for past slots: `everbell jobs backfill`, `everbell jobs backfills` and `everbell jobs backfill-stop`.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use everbell_client::{BackfillQuery, BackfillRequest, Response, WithJson};
 use everbell_core::Zone;
 use everbell_core::backfill::Rate;
 use everbell_wire as wire;
-use everbell_wire::backfill::{BackfillStatus, SlotAction};
+use everbell_wire::backfill::{BackfillOrder, BackfillStatus, SlotAction};
 use everbell_wire::run::RunStatus;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -87,7 +88,7 @@ pub(crate) struct BackfillArgs {
     #[arg(long, value_name = "RATE", conflicts_with = "all_orgs", value_parser = parse_rate)]
     rate: Option<String>,
     /// Run the oldest or the newest slots first.
-    #[arg(long, value_name = "ORDER", conflicts_with = "all_orgs", default_value = "oldest", value_parser = ["oldest", "newest"])]
+    #[arg(long, value_name = "ORDER", conflicts_with = "all_orgs", default_value = "oldest", value_parser = PossibleValuesParser::new(BackfillOrder::WORDS))]
     order: String,
     /// Continue while the job is paused; default: only if it is paused now.
     #[arg(long, conflicts_with = "all_orgs")]

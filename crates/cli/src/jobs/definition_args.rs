@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use everbell_core::Zone;
 use everbell_core::cron::Expression;
 use everbell_wire::JobBody;
+use everbell_wire::job::{ChainOn, GroupBy, Scope};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -46,10 +48,10 @@ pub(crate) struct TimingArgs {
     #[arg(long, value_name = "KEY", conflicts_with_all = ["cron", "every"])]
     pub(super) after: Vec<String>,
     /// The outcomes of the other job's runs that start this one. Once for all jobs, or once for each `--after`, in order.
-    #[arg(long, value_name = "OUTCOME", value_parser = ["success", "failure", "any"], requires = "after")]
+    #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(ChainOn::WORDS), requires = "after")]
     pub(super) after_on: Vec<String>,
     /// With several jobs: which of their runs belong together, those of the same slot or of the same local date.
-    #[arg(long, value_name = "GROUP", value_parser = ["slot", "local_date"], requires = "after")]
+    #[arg(long, value_name = "GROUP", value_parser = PossibleValuesParser::new(GroupBy::WORDS), requires = "after")]
     pub(super) after_group: Option<String>,
     /// With several jobs: the longest wait after the first of their runs ends.
     #[arg(long, value_name = "DURATION", requires = "after")]
@@ -58,7 +60,7 @@ pub(crate) struct TimingArgs {
     #[arg(long, requires = "after")]
     pub(super) after_manual: bool,
     /// Fire once (`global`), or for each org at its own local time (`per_org`).
-    #[arg(long, value_name = "SCOPE", value_parser = ["global", "per_org"])]
+    #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(Scope::WORDS))]
     pub(super) scope: Option<String>,
     /// Leave out slots before this time.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]

@@ -6,18 +6,20 @@ use clap::Args;
 use everbell_client::GapQuery;
 use everbell_core::Zone;
 use everbell_wire as wire;
-use everbell_wire::gap::{ExplanationOutcome, GapReason};
+use everbell_wire::gap::ExplanationOutcome;
 use jiff::Timestamp;
 
 use super::actions::{get_job, parse_time, zone_for};
 use crate::error::RefusalContext;
+use crate::gaps::{self, GapFilterArgs, Shown};
 use crate::online::{ZoneArgs, duration};
-use crate::output::{Cell, Column, Mark, Output, Table, aligned, counted, printable};
-use crate::times::{away, exact, fire_cell, spoken};
-use crate::words::{filled, joined};
+use crate::output::{Mark, Output, aligned, counted, printable};
+use crate::times::{away, exact, spoken};
+use crate::words::filled;
 use crate::{CliError, Exit, OnlineArgs, Session};
 use everbell_wire::elapsed::took;
 use everbell_wire::shell;
+use everbell_wire::time_input::TimeReader;
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -36,16 +38,6 @@ Examples:
   everbell jobs stats daily-briefing
   everbell jobs stats daily-briefing --window 7d
   everbell jobs stats daily-briefing --json";
-
-const GAP_COLUMNS: [Column; 7] = [
-    Column::new("FIRST SLOT"),
-    Column::new("LAST SLOT"),
-    Column::new("SLOTS").right(),
-    Column::new("REASON"),
-    Column::new("ORG").shrinks().drop_order(2),
-    Column::new("BY").shrinks().drop_order(1),
-    Column::new("RUN").drop_order(3),
-];
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -69,21 +61,8 @@ pub(crate) struct GapsArgs {
     /// The job: its key, its key and version as in `daily-briefing@2`, or its id.
     #[arg(value_name = "JOB")]
     job: String,
-    /// Only gaps for this reason.
-    #[arg(long, value_name = "REASON", value_parser = ["missed", "coalesced", "paused", "dst_gap", "expired", "errored", "excluded", "frozen", "incomplete"])]
-    reason: Option<String>,
-    /// Only gaps of this org.
-    #[arg(long, value_name = "ORG")]
-    org: Option<String>,
-    /// Only gaps that end at or after this time.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    from: Option<String>,
-    /// Only gaps that start before this time.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    to: Option<String>,
-    /// Show at most this many gaps.
-    #[arg(short = 'n', long, value_name = "N", default_value = "30", value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    limit: u32,
+    #[command(flatten)]
+    filter: GapFilterArgs,
     #[command(flatten)]
     zone: ZoneArgs,
     #[command(flatten)]
@@ -178,42 +157,12 @@ pub(super) fn gaps(args: &GapsArgs, now: Timestamp, output: &mut Output) -> Resu
     let mut session = Session::new(&args.online, now, output)?;
     let job = get_job(&session, &args.job)?;
     let zone = shown.zone(&job);
-    let moment = |flag, text: &Option<String>| text.as_ref().map(|text| parse_time(&zone, now, flag, text)).transpose();
-    let query = GapQuery {
-        reason: args.reason.as_deref().map(GapReason::from_word),
-        from: moment("--from", &args.from)?,
-        to: moment("--to", &args.to)?,
-        org_id: args.org.clone(),
-    };
-    let list = session.client.take(session.client.jobs().gaps(&args.job, &query), args.limit as usize);
+    let query = args.filter.query(&TimeReader { now, zone: &zone })?;
+    let list = session.client.take(session.client.jobs().gaps(&args.job, &query), args.filter.limit as usize);
     let list = list.with_action(|| format!("list the gaps of job `{}`", args.job)).or_list()?;
-    if session.print_list(&list, |gap| &gap.id)? {
-        return Ok(Exit::Success);
-    }
-    if list.items.is_empty() {
-        session.advise(if query == GapQuery::default() { "every slot got a run" } else { "no gap matches" })?;
-        return Ok(Exit::Success);
-    }
-    let mut table = Table::new(&GAP_COLUMNS, session.out.symbols);
-    let or_dash = |text: Option<&String>| filled(text).map_or_else(|| Cell::both("-", ""), Cell::text);
-    for gap in &list.items {
-        table.row(vec![
-            fire_cell(Some(gap.first_slot_at), &zone),
-            fire_cell(Some(gap.last_slot_at), &zone),
-            Cell::text(&gap.slots.to_string()),
-            Cell::text(gap.reason.as_str()),
-            or_dash(gap.org_id.as_ref()),
-            or_dash(gap.actor.as_ref()),
-            or_dash(gap.run_id.as_ref()),
-        ]);
-    }
-    session.out.list(&table)?;
-    let slots: u64 = list.items.iter().map(|gap| gap.slots).sum();
-    let more = if list.next_cursor.is_some() { " shown; raise --limit to see more" } else { "" };
-    let count = format!("{} in {}{more}", counted(slots as usize, "slot"), counted(list.items.len(), "gap"));
+    let is_filtered = query != GapQuery::default();
     let next = format!("run them now: everbell jobs backfill {} --from TIME --to TIME", shell(&args.job));
-    session.advise(&joined(&[&count, &next], session.out.symbols))?;
-    Ok(Exit::Success)
+    gaps::print(&mut session, &list, &Shown { names_jobs: false, is_filtered, zone: &zone, next: &next })
 }
 
 pub(super) fn stats(args: &StatsArgs, now: Timestamp, output: &mut Output) -> Result<Exit, CliError> {

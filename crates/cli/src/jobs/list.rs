@@ -1,6 +1,7 @@
 //! `everbell jobs list`.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use everbell_client::{EventQuery, JobQuery};
 use everbell_core::Zone;
 use everbell_wire as wire;
@@ -38,7 +39,7 @@ const COLUMNS: [Column; 9] = [
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Only jobs with these statuses; default: active and paused.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["active", "paused", "retired"])]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = PossibleValuesParser::new(JobStatus::WORDS))]
     status: Vec<String>,
     /// Only jobs with these targets.
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
@@ -50,10 +51,10 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
     /// Only jobs that are declared by this source.
-    #[arg(long, value_name = "SOURCE", value_parser = ["api", "config", "code"])]
+    #[arg(long, value_name = "SOURCE", value_parser = PossibleValuesParser::new(Source::WORDS))]
     source: Option<String>,
     /// Only jobs whose last run has one of these statuses.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = PossibleValuesParser::new(RunStatus::WORDS))]
     last_run: Vec<String>,
     /// Only jobs that cannot fire because their schedule or timer cannot be read.
     #[arg(long)]

@@ -1,6 +1,7 @@
 //! `everbell runs list`.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use everbell_client::{EventQuery, RunQuery};
 use everbell_wire as wire;
 use everbell_wire::run::{RunStatus, Skip, TriggerType};
@@ -38,13 +39,13 @@ pub(crate) struct ListArgs {
     #[arg(long, value_name = "KEY")]
     job: Option<String>,
     /// Only runs with these statuses.
-    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = ["pending", "running", "succeeded", "failed", "canceled", "skipped"])]
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = PossibleValuesParser::new(RunStatus::WORDS))]
     status: Vec<String>,
     /// Only runs of these targets.
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     target: Vec<String>,
     /// Only runs that were triggered this way.
-    #[arg(long, value_name = "TRIGGER", value_parser = ["scheduled", "manual", "ad_hoc"])]
+    #[arg(long, value_name = "TRIGGER", value_parser = PossibleValuesParser::new(TriggerType::WORDS))]
     trigger: Option<String>,
     /// Only runs for this org.
     #[arg(long, value_name = "ORG")]

@@ -41,7 +41,7 @@ pub(crate) const CREATE: &[Field] = &[
     ),
     optional(
         "order",
-        Value::Word(&["oldest", "newest"]),
+        Value::Word(wire::backfill::BackfillOrder::WORDS),
         "Which slots run first. Default: `oldest`. Not for all orgs.",
     ),
     optional(

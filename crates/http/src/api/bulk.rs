@@ -25,11 +25,7 @@ const MAX_BULK_JOBS: u32 = 1_000;
 
 /// The body of an action on several jobs.
 pub const BULK: &[Field] = &[
-    required(
-        "action",
-        Value::Word(&["pause", "resume", "run_now", "skip_next", "retire", "edit"]),
-        "The action. `retire` and `edit` require the role `admin`.",
-    ),
+    required("action", Value::Word(BulkAction::WORDS), "The action. `retire` and `edit` require the role `admin`."),
     optional("jobKeys", Value::List { of: &TEXT, max: MAX_BULK_JOBS as usize }, "The keys of the jobs."),
     optional(
         "filter",

@@ -32,21 +32,8 @@ pub(crate) const EXPLAIN: &[Field] = &[
     ORG,
 ];
 pub(crate) const STATS: &[Field] = &[optional("window", Value::Span, "How far to look back. Default: 30d.")];
-pub(super) const REASON: Field = optional(
-    "reason",
-    Value::Word(&[
-        "missed",
-        "coalesced",
-        "paused",
-        "dst_gap",
-        "expired",
-        "errored",
-        "excluded",
-        "frozen",
-        "incomplete",
-    ]),
-    "Only gaps for this reason.",
-);
+pub(super) const REASON: Field =
+    optional("reason", Value::Word(wire::gap::GapReason::WORDS), "Only gaps for this reason.");
 pub(super) const GAPS_FROM: Field = optional("from", Value::Time, "Only gaps that end at or after this time.");
 pub(super) const GAPS_TO: Field = optional("to", Value::Time, "Only gaps that start before this time.");
 pub(crate) const GAPS: &[Field] = &[REASON, GAPS_FROM, GAPS_TO, ORG, LIMIT, CURSOR];

@@ -16,9 +16,9 @@ use crate::request::{ApiRequest, ApiResponse, refuse};
 use everbell_wire::body::job::{self, JobForm};
 use everbell_wire::form::{Fault, Field, Form, Kind as Value, TEXT, joined, optional};
 
-const STATUS: Value = Value::Word(&["active", "paused", "retired"]);
+const STATUS: Value = Value::Word(wire::job::JobStatus::WORDS);
 /// The statuses of a run.
-pub(super) const RUN_STATUS: Value = Value::Word(&["pending", "running", "succeeded", "failed", "canceled", "skipped"]);
+pub(super) const RUN_STATUS: Value = Value::Word(wire::run::RunStatus::WORDS);
 
 const SORT: Value = Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target", "-lastRunAt"]);
 
@@ -26,7 +26,7 @@ const SORT: Value = Value::Word(&["jobKey", "nextRunAt", "-createdAt", "target",
 const PROPERTIES: &[Field] = &[
     optional("target", Value::List { of: &TEXT, max: 50 }, "Only jobs with one of these targets."),
     optional("q", TEXT, "Only jobs whose key, target or description contains this text, ignoring case."),
-    optional("source", Value::Word(&["api", "config", "code"]), "Only jobs that are declared by this source."),
+    optional("source", Value::Word(wire::Source::WORDS), "Only jobs that are declared by this source."),
     optional(
         "lastRunStatus",
         Value::List { of: &RUN_STATUS, max: 6 },

@@ -55,7 +55,7 @@ pub const DELIVERIES: &[Field] = &[
     optional("id", Value::Text { min: 1, max: 36 }, "Only the message with this id."),
     optional("channel", TEXT, "Only messages to this channel."),
     optional("problemId", Value::Text { min: 1, max: 36 }, "Only messages about this problem."),
-    optional("status", Value::Word(&["pending", "delivered", "dead"]), "Only messages with this status."),
+    optional("status", Value::Word(wire::notify::DeliveryStatus::WORDS), "Only messages with this status."),
     LIMIT,
     CURSOR,
 ];

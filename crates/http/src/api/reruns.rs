@@ -33,7 +33,7 @@ pub const FILTER: &[Field] = &[
     optional("label", TEXT, "Only runs of jobs with this label: `name` or `name=value`."),
     optional("status", Value::List { of: &ENDED, max: 4 }, "Only runs with one of these statuses. Default: `failed`."),
     optional("target", Value::List { of: &TEXT, max: 50 }, "Only runs of one of these targets."),
-    optional("triggerType", Value::Word(&["scheduled", "manual", "ad_hoc"]), "Only runs that were triggered this way."),
+    optional("triggerType", Value::Word(wire::run::TriggerType::WORDS), "Only runs that were triggered this way."),
     optional("orgId", TEXT, "Only runs for this org."),
     optional("failureCode", TEXT, "Only runs that failed with this code."),
     optional("from", Value::Time, "Only runs that were scheduled or requested at or after this time."),

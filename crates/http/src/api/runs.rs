@@ -28,11 +28,7 @@ pub const LIST: &[Field] = &[
     ),
     optional("status", Value::List { of: &RUN_STATUS, max: 6 }, "Only runs with one of these statuses."),
     optional("target", Value::List { of: &TEXT, max: 50 }, "Only runs of one of these targets."),
-    optional(
-        "triggerType",
-        Value::Word(&["scheduled", "manual", "ad_hoc", "after"]),
-        "Only runs that were triggered this way.",
-    ),
+    optional("triggerType", Value::Word(wire::run::TriggerType::WORDS), "Only runs that were triggered this way."),
     optional("orgId", TEXT, "Only runs for this org."),
     optional("instanceId", TEXT, "Only runs that this instance executed."),
     optional("failureCode", TEXT, "Only runs that failed with this code."),

@@ -354,6 +354,8 @@ fn labeled(server: &Server) {
     let dry = server.post("/runs/rerun", &json!({ "filter": { "label": "team" }, "dryRun": true })).expect(200);
     assert_eq!((&dry["matched"], &dry["started"], &dry["dryRun"]), (&json!(2), &json!(2), &json!(true)));
     assert_eq!(dry["items"][0]["outcome"], "would_start");
+    let after = json!({ "filter": { "label": "team", "triggerType": "after" }, "dryRun": true });
+    assert_eq!(server.post("/runs/rerun", &after).expect(200)["matched"], 0);
     let none = printed(server, &["runs", "rerun", "--label", "team=data", "--dry-run"]);
     assert_eq!(none["matched"], 0);
     let asked = everbell(server, &["runs", "rerun", "--status", "failed"]);

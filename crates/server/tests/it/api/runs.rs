@@ -78,6 +78,7 @@ fn lists_are_filtered_and_cut_into_pages() {
         ("failureCode=exit_code".to_owned(), 1),
         ("triggerType=manual".to_owned(), 4),
         ("triggerType=scheduled".to_owned(), 0),
+        ("triggerType=after".to_owned(), 0),
         ("from=2040-01-01T00:00:00Z".to_owned(), 0),
         ("to=2040-01-01T00:00:00Z&limit=3".to_owned(), 3),
         ("orgId=acme".to_owned(), 0),

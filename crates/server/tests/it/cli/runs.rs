@@ -126,6 +126,7 @@ fn runs_are_listed_and_shown() {
     let again: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!((&again["status"], &again["payloadSnapshot"]), (&json!("failed"), &json!({"n": 1})));
     assert_eq!(data(&server, &["runs", "--job", "other"]), "");
+    assert_eq!(data(&server, &["runs", "--trigger", "after"]), "");
     let from = refused(&server, &["runs", "--from", "soon"], 2);
     assert!(from.starts_with("error: --from: `soon` is not a time\n"), "{from}");
 }
