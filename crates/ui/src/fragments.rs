@@ -1,7 +1,7 @@
 //! Live updates send only what changed.
 //!
-//! Each part of a page that may change is a region (`data-region`), and a list inside of it has rows (`data-row`). Both
-//! get a short hash of their content. A script that asks for the page again sends the hashes that it has: a region that it
+//! Each part of a page that may change is a region (`data-region`), and a list or a chart inside of it has rows (`data-row`).
+//! Both get a short hash of their content. A script that asks for the page again sends the hashes that it has: a region that it
 //! has is left out, and of a row that it has only the name is sent. Counting texts such as `3m ago` are not hashed,
 //! because scripts keep them up to date.
 
@@ -98,8 +98,9 @@ fn write_region(page: &mut String, region: &str, have: Option<&HashSet<&str>>) {
     page.push_str(&region[..tag_end]);
     push_hash(page, &hash(region));
     let mut rest = &region[tag_end..];
-    while let Some(at) = rest.find("<tr data-row=\"") {
-        let Some(end) = rest[at..].find("</tr>").map(|end| at + end + "</tr>".len()) else { break };
+    while let Some(named) = rest.find(" data-row=\"") {
+        let Some(at) = rest[..named].rfind('<') else { break };
+        let Some(end) = element_end(rest, at).filter(|end| *end > named) else { break };
         let row = &rest[at..end];
         let row_tag_end = row.find('>').unwrap_or(row.len());
         let own = hash(row);
@@ -107,7 +108,10 @@ fn write_region(page: &mut String, region: &str, have: Option<&HashSet<&str>>) {
         page.push_str(&row[..row_tag_end]);
         push_hash(page, &own);
         if have.is_some_and(|have| have.contains(own.as_str())) {
-            page.push_str(" data-same></tr>");
+            let name = row[1..].split(' ').next().unwrap_or_default();
+            page.push_str(" data-same></");
+            page.push_str(name);
+            page.push('>');
         } else {
             page.push_str(&row[row_tag_end..]);
         }
@@ -190,6 +194,19 @@ mod tests {
         assert!(edited.contains("id=\"jobs\"") && !edited.contains("id=\"nav\""), "{edited}");
         assert!(edited.contains("deux") && !edited.contains("one") && edited.contains("data-row=\"a\""), "{edited}");
         assert!(changed(PAGE, "").contains("3 jobs"), "a page without hashes gets all");
+    }
+
+    #[test]
+    fn rows_of_a_chart_have_groups_inside() {
+        let chart = |second: &str| {
+            format!(
+                "<section id=\"card\" data-region=\"card\"><svg><g transform=\"translate(0 8)\"><g data-row=\"a\"><g><path/></g>\
+                 one</g></g><g data-row=\"b\">{second}</g></svg></section>"
+            )
+        };
+        let later = changed(&chart("deux"), &hashes(&stamp(&chart("two"))));
+        assert!(later.contains("data-same></g></g><g data-row=\"b\"") && later.contains("deux</g></svg>"), "{later}");
+        assert!(!later.contains("one"), "{later}");
     }
 
     #[test]

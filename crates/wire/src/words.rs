@@ -56,7 +56,7 @@ macro_rules! words {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
-                    .enum_values(Some([$($word),+]))
+                    .enum_values(Some($name::WORDS.iter().copied()))
                     .description(Some(concat!($("- `", $word, "`:", $doc, "\n"),+)))
                     .into()
             }
@@ -103,6 +103,7 @@ mod tests {
     fn schema_lists_the_known_words_with_their_meaning() {
         let schema = serde_json::to_value(<Light as utoipa::PartialSchema>::schema()).unwrap();
         assert_eq!(schema["enum"], serde_json::json!(["green", "red"]));
+        assert_eq!(Light::WORDS, ["green", "red"]);
         assert_eq!(schema["description"], "- `green`: Cars may go.\n- `red`: Cars must stop.\n");
     }
 }

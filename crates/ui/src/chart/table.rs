@@ -22,6 +22,14 @@ impl From<String> for Cell<'_> {
 
 impl Table<'_> {
     pub(super) fn write<'c>(&self, rows: impl IntoIterator<Item = Vec<Cell<'c>>>) -> String {
+        self.write_parts([(None, rows)])
+    }
+
+    /// Writes rows in parts. A part with a name is not sent again while it stays the same.
+    pub(super) fn write_parts<'c, R>(&self, parts: impl IntoIterator<Item = (Option<&'c str>, R)>) -> String
+    where
+        R: IntoIterator<Item = Vec<Cell<'c>>>,
+    {
         let mut markup = Markup::default();
         markup.element("table").class("c-table").inside(|markup| {
             markup.element("caption").text(self.caption);
@@ -32,11 +40,17 @@ impl Table<'_> {
                     }
                 });
             });
-            markup.element("tbody").inside(|markup| {
-                for row in rows {
-                    markup.element("tr").inside(|markup| row.iter().enumerate().for_each(|place| cell(markup, place)));
-                }
-            });
+            for (name, rows) in parts {
+                let body = markup.element("tbody");
+                let body = if let Some(name) = name { body.attr("data-row", name) } else { body };
+                body.inside(|markup| {
+                    for row in rows {
+                        markup
+                            .element("tr")
+                            .inside(|markup| row.iter().enumerate().for_each(|place| cell(markup, place)));
+                    }
+                });
+            }
         });
         markup.finish()
     }

@@ -49,9 +49,9 @@ function swap(page, all = false) {
     if (!fresh || isBusy(region)) continue;
     const [table, later] = [region, fresh].map((node) => node.querySelector("table[data-rows]"));
     if (!all && table && later && isHeld(table)) { swapRows(table, later); continue; }
-    for (const row of fresh.querySelectorAll("tr[data-same]")) {
+    for (const row of fresh.querySelectorAll("[data-row][data-same]")) {
       // Rows of two tables, or two versions of a job, may share a name. What is the same has the same hash.
-      const own = region.querySelector(`tr[data-hash="${CSS.escape(row.dataset.hash)}"]`);
+      const own = region.querySelector(`[data-row][data-hash="${CSS.escape(row.dataset.hash)}"]`);
       if (own) { own.classList.remove("gone"); row.replaceWith(own.cloneNode(true)); } else { delete row.dataset.hash; delete fresh.dataset.hash; }
     }
     const held = region.contains(document.activeElement) ? document.activeElement : null;

@@ -27,12 +27,13 @@ pub(crate) fn timeline_table(input: &Timeline<'_>) -> String {
         let what = format!("{} {} · {}", grouped(band.slots), band.what.word(), band.note);
         vec![Cell::Text(row.key.clone()), when.into(), what.into(), "-".to_owned().into()]
     };
-    let rows = input.rows.iter().flat_map(|job| {
-        let events = input.events(job).into_iter().map(move |event| row(job, event));
-        events.chain(band::of_row(input, job).map(move |own| band(job, own))).collect::<Vec<_>>()
+    let parts = input.rows.iter().map(|job| {
+        let events = input.events(job).into_iter().map(|event| row(job, event));
+        let rows: Vec<_> = events.chain(band::of_row(input, job).map(|own| band(job, own))).collect();
+        (Some(job.key.as_str()), rows)
     });
     let caption = format!("Timeline, {}", period(input.from, input.to, input.zone));
-    Table { caption: &caption, columns: &["Job", "When", "What", "Duration"] }.write(rows)
+    Table { caption: &caption, columns: &["Job", "When", "What", "Duration"] }.write_parts(parts)
 }
 
 /// Events of one job and one kind in one hour, or a band.

@@ -17,10 +17,18 @@ const PAUSED_NAME: usize = 20;
 /// All rows.
 pub(super) fn draw(markup: &mut Markup, input: &Timeline<'_>, events: &[Vec<&Event>], patterns: Patterns<'_>) {
     for (index, (row, bundles)) in input.rows.iter().zip(bundled(input, events)).enumerate() {
-        let middle = HEAD + (real(index as i64) + 0.5) * ROW;
-        name(markup, row, middle);
-        let line = Line { input, patterns, row, bundles, middle };
-        markup.element("g").class(if row.paused { "c-paused" } else { "c-row" }).inside(|markup| line.draw(markup));
+        let place = format!("translate(0 {})", Rounded(HEAD + real(index as i64) * ROW));
+        // The place is outside of what an update compares: a row that only moves is not sent again.
+        markup.element("g").attr("transform", &place).inside(|markup| {
+            let line = Line { input, patterns, row, bundles, middle: ROW / 2.0 };
+            markup.element("g").attr("data-row", &row.key).inside(|markup| {
+                name(markup, row, line.middle);
+                markup
+                    .element("g")
+                    .class(if row.paused { "c-paused" } else { "c-row" })
+                    .inside(|markup| line.draw(markup));
+            });
+        });
     }
 }
 

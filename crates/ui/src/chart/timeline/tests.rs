@@ -52,7 +52,7 @@ fn bars_reach_from_their_start_to_their_end() {
     let drawn = drawn(&[row("a", vec![long])]);
     // A day is 978 wide; six hours are a quarter.
     assert!(
-        drawn.contains("<rect class=\"c-ok\" x=\"454.5\" y=\"37\" width=\"122.3\" height=\"12\" rx=\"2\"/>"),
+        drawn.contains("<rect class=\"c-ok\" x=\"454.5\" y=\"7\" width=\"122.3\" height=\"12\" rx=\"2\"/>"),
         "{drawn}"
     );
     assert!(drawn.contains("<title>a · 2026-11-15 06:00 · succeeded · 3\u{a0}h</title>"), "{drawn}");
@@ -64,8 +64,8 @@ fn what_runs_grows_until_now_and_what_is_short_is_seen() {
     let running = event(What::Run(RunStatus::Running), "2026-11-15T06:00:00Z", None);
     let short = event(What::Run(RunStatus::Failed), "2026-11-15T18:00:00Z", Some(0));
     let drawn = drawn(&[row("a", vec![running, short])]);
-    assert!(drawn.contains("fill=\"url(#t-run)\" x=\"454.5\" y=\"37\" width=\"244.5\""), "{drawn}");
-    assert!(drawn.contains("fill=\"url(#t-bad)\" x=\"943.5\" y=\"37\" width=\"3\""), "{drawn}");
+    assert!(drawn.contains("fill=\"url(#t-run)\" x=\"454.5\" y=\"7\" width=\"244.5\""), "{drawn}");
+    assert!(drawn.contains("fill=\"url(#t-bad)\" x=\"943.5\" y=\"7\" width=\"3\""), "{drawn}");
     assert!(drawn.contains("running · 6\u{a0}h") && drawn.contains(">now 12:00</text>"), "{drawn}");
 }
 
@@ -80,14 +80,14 @@ fn what_did_not_run_has_a_shape_of_its_own_and_the_future_is_outlined() {
         ],
     )]);
     assert!(
-        drawn.contains("<path class=\"c-missed\" transform=\"translate(326.3 37)\" d=\"M6 1l5 5-5 5-5-5z\"/>"),
+        drawn.contains("<path class=\"c-missed\" transform=\"translate(326.3 7)\" d=\"M6 1l5 5-5 5-5-5z\"/>"),
         "{drawn}"
     );
     assert!(
-        drawn.contains("<path class=\"c-skipped\" transform=\"translate(448.5 37)\" d=\"M6 1l5 9h-10z\"/>"),
+        drawn.contains("<path class=\"c-skipped\" transform=\"translate(448.5 7)\" d=\"M6 1l5 9h-10z\"/>"),
         "{drawn}"
     );
-    assert!(drawn.contains("<rect class=\"c-plan\" x=\"943.5\" y=\"37\" width=\"40.8\""), "{drawn}");
+    assert!(drawn.contains("<rect class=\"c-plan\" x=\"943.5\" y=\"7\" width=\"40.8\""), "{drawn}");
     assert!(drawn.contains("planned · about 1\u{a0}h</title>"), "{drawn}");
 }
 
@@ -158,7 +158,7 @@ fn events_outside_of_the_window_are_left_out() {
     let after = event(What::Planned, "2026-11-16T00:00:01Z", None);
     let drawn = drawn(&[row("a", vec![before, into, after])]);
     assert!(drawn.contains("1 canceled; 0 missed, 0 planned."), "{drawn}");
-    assert!(drawn.contains("<rect class=\"c-off\" x=\"210\" y=\"37\" width=\"40.8\""), "{drawn}");
+    assert!(drawn.contains("<rect class=\"c-off\" x=\"210\" y=\"7\" width=\"40.8\""), "{drawn}");
     assert_eq!(self::drawn(&[]), "<p class=\"c-none\">No jobs to show.</p>");
 }
 

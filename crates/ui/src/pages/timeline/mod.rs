@@ -211,7 +211,7 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
     let word = form.text("range").unwrap_or(RANGES[DEFAULT_RANGE].0).to_owned();
     let (range, _, hours) = RANGES.into_iter().find(|(own, ..)| *own == word).unwrap_or(RANGES[DEFAULT_RANGE]);
     let around = moment(&mut form, "around", None)?;
-    let (middle, half) = (around.unwrap_or(request.now), SignedDuration::from_mins(hours * 30));
+    let (middle, half) = span(around, hours, request.now);
     let window = Window::around(middle, half, &request)?;
     let status = vec![JobStatus::Active, JobStatus::Paused];
     let filter = JobFilter { status, sort: JobSort::NextRunAt, ..filter(&api_request, &form)? };
@@ -274,6 +274,15 @@ pub(crate) async fn show(request: UiRequest) -> Result<UiResponse, Problem> {
         next,
     };
     UiResponse::page(&template)
+}
+
+/// The middle of the window, and half of its length. Around now it stands still for a while, for five minutes of a day: until
+/// then an update of the page moves nothing, and sends only the rows with news.
+fn span(around: Option<Timestamp>, hours: i64, now: Timestamp) -> (Timestamp, SignedDuration) {
+    let half = SignedDuration::from_mins(hours * 30);
+    let step = (half.as_secs() / 144).max(1);
+    let stepped = Timestamp::from_second(now.as_second().div_euclid(step) * step).unwrap_or(now);
+    (around.unwrap_or(stepped), half)
 }
 
 /// Where the runs of a row in a time are listed.
