@@ -3,9 +3,9 @@
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-use super::StoreResult;
 use super::counters::{CounterGroup, RunCounters};
 use super::interceptor::{Call, Interceptor, audit_entry, verbs};
+use super::{Bucket, StoreResult};
 use crate::counting::{CountingProgress, HourToCount};
 use crate::ids::JobKey;
 
@@ -36,6 +36,10 @@ verbs! {
             to: Timestamp,
             job: Option<&JobKey>,
         ) -> StoreResult<Vec<(CounterGroup, RunCounters)>>;
+
+        /// Reads how many runs of a job ended in each hour that begins in `[from, to)`. In the order of the hours, without
+        /// those that have none, without lags and durations.
+        async fn read_hourly_counters(&self, from: Timestamp, to: Timestamp, job: &JobKey) -> StoreResult<Vec<Bucket>>;
 
         /// Deletes counters of hours before this time, at most `limit`. Returns how many.
         async fn prune_counters(&self, before: Timestamp, limit: u32) -> StoreResult<u64>;

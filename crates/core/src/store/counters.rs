@@ -94,6 +94,17 @@ impl RunCounters {
         self.succeeded + self.failed + self.canceled + self.skipped
     }
 
+    /// How many there are of a status; none of those that have not ended.
+    pub fn count(&self, status: RunStatus) -> u64 {
+        match status {
+            RunStatus::Pending | RunStatus::Running => 0,
+            RunStatus::Succeeded => self.succeeded,
+            RunStatus::Failed => self.failed,
+            RunStatus::Canceled => self.canceled,
+            RunStatus::Skipped => self.skipped,
+        }
+    }
+
     /// Adds this many runs of a status. Runs that have not ended are not counted.
     pub fn add(&mut self, status: RunStatus, runs: u64) {
         *match status {

@@ -141,6 +141,11 @@ impl Bucket {
         }
     }
 
+    /// An empty one that begins then and lasts for an hour.
+    pub fn of_hour(start: Timestamp) -> Bucket {
+        Bucket::new(start, start.checked_add(Duration::from_hours(1)).unwrap_or(Timestamp::MAX))
+    }
+
     /// How many there are of a status.
     pub fn count(&self, status: RunStatus) -> u64 {
         match status {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use everbell_core::counting::CountedWindow;
-use everbell_core::store::{CounterGroup, CounterKey, RunCounters, StoreResult, counters_by_owner, counters_by_target};
+use everbell_core::store::{
+    Bucket, CounterGroup, CounterKey, RunCounters, StoreResult, counters_by_owner, counters_by_target,
+};
 use everbell_core::{JobKey, Target};
 use jiff::Timestamp;
 
@@ -51,5 +53,11 @@ impl Runs {
         }
         let targets = counters_by_target(&groups);
         Ok(WindowCounters { from, counted_since, complete, counters: counters_by_owner(groups), targets })
+    }
+
+    /// How many runs of a job ended in each hour that begins in `[from, to)`, in order; hours without runs are left out. For
+    /// up to 400 days, of hours that are counted already: the last few may be missing. Lags and durations are not filled in.
+    pub async fn hourly_counters(&self, from: Timestamp, to: Timestamp, job: &JobKey) -> StoreResult<Vec<Bucket>> {
+        self.context.parts.store.read_hourly_counters(from, to, job).await
     }
 }

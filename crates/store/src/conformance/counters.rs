@@ -8,7 +8,7 @@ use everbell_core::counting::HourToCount;
 use everbell_core::store::{
     CounterGroup, CounterKey, PurgedJob, RunCounters, TimeCounts, counters_by_owner, counters_by_target,
 };
-use everbell_core::{JobKey, Overlap, Run};
+use everbell_core::{JobKey, Overlap, Run, RunStatus};
 use jiff::{SignedDuration, Timestamp};
 
 use super::Fresh;
@@ -115,6 +115,31 @@ pub async fn counters_of_one_job_and_of_some_hours_are_read(fresh: Fresh) {
     let single = JobKey::new("once-1").unwrap();
     assert_eq!(world.store.read_counters(from, to, Some(&single)).await.unwrap(), [], "counted by target");
     assert_eq!(world.store.count_ended_runs(from, to, Some(&single)).await.unwrap(), []);
+}
+
+pub async fn counters_of_a_job_are_read_by_hour(fresh: Fresh) {
+    let world = World::new(&fresh);
+    crowd(&world).await;
+    count_hours(&world, at("06:00")).await;
+    let busy = JobKey::new("busy").unwrap();
+    let read = async |from, to| world.store.read_hourly_counters(from, to, &busy).await.unwrap();
+    let hours = read(at("01:00"), at("05:00")).await;
+    for hour in &hours {
+        let counted = world.store.count_ended_runs(hour.from, hour.to, Some(&busy)).await.unwrap();
+        let counted = counters_by_owner(counted).remove(&key("busy")).unwrap();
+        for status in RunStatus::ALL {
+            assert_eq!(hour.count(*status), counted.count(*status), "{status:?} from {}", hour.from);
+        }
+    }
+    let starts: Vec<_> = hours.iter().map(|hour| (hour.from, hour.total())).collect();
+    assert_eq!(starts, [(at("01:00"), 1), (at("02:00"), 1), (at("04:00"), 1)], "in order, without empty hours");
+    assert_eq!((hours[0].succeeded, hours[1].canceled, hours[2].skipped), (1, 1, 1), "{hours:?}");
+    assert_eq!(hours[0].to, at("02:00"));
+    assert_eq!(read(at("02:00"), at("03:00")).await, hours[1..2], "the end is not included");
+    assert_eq!(read(at("01:00:01"), at("02:00")).await, []);
+    let single = JobKey::new("once-1").unwrap();
+    let none = world.store.read_hourly_counters(at("01:00"), at("05:00"), &single).await.unwrap();
+    assert_eq!(none, [], "counted by target");
 }
 
 pub async fn an_hour_is_counted_by_one_and_again_with_the_same_result(fresh: Fresh) {

@@ -288,6 +288,7 @@ macro_rules! conformance_cases_of_orgs {
             counters {
                 counters_agree_with_the_runs,
                 counters_of_one_job_and_of_some_hours_are_read,
+                counters_of_a_job_are_read_by_hour,
                 counters_know_the_target_of_each_run,
                 an_hour_is_counted_by_one_and_again_with_the_same_result,
                 outcomes_that_are_recorded_late_are_counted_by_the_second_count,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use everbell_core::counting::{CountingProgress, HourToCount};
-use everbell_core::store::{CounterGroup, CounterKey, CounterStore, RunCounters, StoreResult};
+use everbell_core::store::{Bucket, CounterGroup, CounterKey, CounterStore, RunCounters, StoreResult};
 use everbell_core::{JobKey, Run, RunStatus};
 use jiff::Timestamp;
 
@@ -73,6 +73,22 @@ impl CounterStore for MemoryStore {
                 sums.entry(key.clone()).or_default().merge(counters);
             }
             Ok(sums.into_iter().collect())
+        })
+    }
+
+    async fn read_hourly_counters(&self, from: Timestamp, to: Timestamp, job: &JobKey) -> StoreResult<Vec<Bucket>> {
+        self.with(|state| {
+            let mut buckets: BTreeMap<Timestamp, Bucket> = BTreeMap::new();
+            let of = CounterKey::Job(job.clone());
+            let hours = state.counters.hours.iter();
+            for ((hour, _), counters) in hours.filter(|((hour, group), _)| (from..to).contains(hour) && group.key == of)
+            {
+                let bucket = buckets.entry(*hour).or_insert_with(|| Bucket::of_hour(*hour));
+                for status in RunStatus::ALL {
+                    bucket.add(*status, counters.count(*status));
+                }
+            }
+            Ok(buckets.into_values().collect())
         })
     }
 

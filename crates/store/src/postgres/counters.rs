@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use everbell_core::counting::{CountingProgress, HourToCount};
-use everbell_core::store::{CounterGroup, CounterStore, RunCounters, StoreResult, TimeCounts};
+use everbell_core::store::{Bucket, CounterGroup, CounterStore, RunCounters, StoreResult, TimeCounts};
 use everbell_core::{JobKey, RunId};
 use jiff::Timestamp;
 use sqlx::Postgres;
@@ -14,7 +14,7 @@ use super::PostgresStore;
 use super::connect::on;
 use super::statement::Statement;
 use crate::micros::Micros;
-use crate::rows::counters::{CounterColumns, EndedColumns, counters, ended_runs};
+use crate::rows::counters::{CounterColumns, EndedColumns, counters, ended_runs, hours};
 
 const COUNTING: &str = "counting an hour of runs";
 
@@ -81,6 +81,12 @@ impl CounterStore for PostgresStore {
         };
         let rows: Vec<CounterColumns> = self.within("reading counters", query.fetch_all_on(&self.pool)).await?;
         Ok(counters(rows))
+    }
+
+    async fn read_hourly_counters(&self, from: Timestamp, to: Timestamp, job: &JobKey) -> StoreResult<Vec<Bucket>> {
+        let query = sqlx::query_as(include_str!("sql/read_hourly_counters.sql"));
+        let query = query.bind(Micros::from(from)).bind(Micros::from(to)).bind(job.to_string());
+        Ok(hours(self.within("reading counters by hour", query.fetch_all_on(&self.pool)).await?))
     }
 
     async fn prune_counters(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

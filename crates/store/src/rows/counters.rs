@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use everbell_core::store::{CounterGroup, CounterKey, RunCounters, StoreResult, TimeCounts};
+use everbell_core::store::{Bucket, CounterGroup, CounterKey, RunCounters, StoreResult, TimeCounts};
 use everbell_core::{Invalid, JobKey, RunStatus, Target};
 
 use super::from_row::by_name;
 use super::{corrupt, count, readable, word};
+use crate::micros::Micros;
 
 /// Runs of a job and target that ended alike. Times in microseconds.
 #[derive(Clone, Debug)]
@@ -78,6 +79,35 @@ by_name!(CounterColumns {
     delay_places,
     failures,
 });
+
+/// How many runs of a job ended in an hour.
+#[derive(Clone, Debug)]
+pub(crate) struct HourColumns {
+    hour: Micros,
+    succeeded: i64,
+    failed: i64,
+    canceled: i64,
+    skipped: i64,
+}
+
+by_name!(HourColumns { hour, succeeded, failed, canceled, skipped });
+
+/// The hours as buckets.
+pub(crate) fn hours(rows: Vec<HourColumns>) -> Vec<Bucket> {
+    let bucket = |row: HourColumns| {
+        let mut bucket = Bucket::of_hour(row.hour.into());
+        for (status, runs) in [
+            (RunStatus::Succeeded, row.succeeded),
+            (RunStatus::Failed, row.failed),
+            (RunStatus::Canceled, row.canceled),
+            (RunStatus::Skipped, row.skipped),
+        ] {
+            bucket.add(status, count(runs));
+        }
+        bucket
+    };
+    rows.into_iter().map(bucket).collect()
+}
 
 fn group((job_key, target): (&str, &str)) -> Result<CounterGroup, Invalid> {
     if job_key.is_empty() {

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use everbell_core::counting::{CountingProgress, HourToCount};
-use everbell_core::store::{CounterGroup, CounterStore, RunCounters, StoreResult};
+use everbell_core::store::{Bucket, CounterGroup, CounterStore, RunCounters, StoreResult};
 use everbell_core::{JobKey, RunId};
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use super::SqliteStore;
 use super::batch;
 use super::transaction::Statement;
 use crate::micros::Micros;
-use crate::rows::counters::{CounterColumns, EndedColumns, counters, ended_runs};
+use crate::rows::counters::{CounterColumns, EndedColumns, counters, ended_runs, hours};
 
 const COUNTING: &str = "counting an hour of runs";
 
@@ -70,6 +70,12 @@ impl CounterStore for SqliteStore {
             }
         };
         Ok(counters(self.read("reading counters", query).await?))
+    }
+
+    async fn read_hourly_counters(&self, from: Timestamp, to: Timestamp, job: &JobKey) -> StoreResult<Vec<Bucket>> {
+        let query = sqlx::query(include_str!("sql/read_hourly_counters.sql"));
+        let query = query.bind(Micros::from(from)).bind(Micros::from(to)).bind(job.to_string());
+        Ok(hours(self.read("reading counters by hour", query).await?))
     }
 
     async fn prune_counters(&self, before: Timestamp, limit: u32) -> StoreResult<u64> {

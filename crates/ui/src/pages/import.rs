@@ -54,6 +54,8 @@ struct ImportPage {
     target_fault: Option<String>,
     /// Whether the person confirms that another target than `shell` runs commands.
     reads_command: bool,
+    /// As it was entered, so that another text can still get a name of its own.
+    name: String,
     /// The value of the label of the jobs.
     file: String,
     targets: Vec<(String, String)>,
@@ -149,9 +151,11 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
             rows.iter().enumerate().filter(|(_, row)| row.job.is_some()).nth(MAX_IMPORTED_LINES).map(|(end, _)| end);
         rows.truncate(end.unwrap_or(MAX_IMPORTED_LINES));
     }
+    let name = request.sent("file").map(str::trim).unwrap_or_default();
     Ok(ImportPage {
         frame: request.frame(Section::Jobs, "Import jobs").await,
-        file: file_label(request, &text, kind),
+        name: name.to_owned(),
+        file: file_label(name, &text, kind),
         text,
         text_fault,
         chosen: chosen.map_or("auto", Kind::word).to_owned(),
@@ -175,8 +179,8 @@ async fn read(request: &UiRequest, zone: &str) -> Result<ImportPage, Problem> {
 }
 
 /// The label of the jobs: the name in the form, or the kind, as the command line calls standard input.
-fn file_label(request: &UiRequest, text: &str, kind: Kind) -> String {
-    match request.sent("file").map(str::trim).unwrap_or_default() {
+fn file_label(name: &str, text: &str, kind: Kind) -> String {
+    match name {
         "" if text.is_empty() => String::new(),
         "" => kind.word().to_owned(),
         name => crontab::file_label(name),

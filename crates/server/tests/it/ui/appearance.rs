@@ -12,6 +12,9 @@ use super::browser::Browser;
 /// The widths at which every page must be good: a desk and a phone.
 const WIDTHS: [u32; 2] = [1280, 390];
 
+/// The widths of pictures: also a large desk.
+const PICTURE_WIDTHS: [u32; 3] = [1280, 1600, 390];
+
 /// The greatest height of a screenshot.
 const MAX_PAGE_HEIGHT: f64 = 16_000.0;
 
@@ -71,10 +74,10 @@ impl Browser {
         }
     }
 
-    /// Saves the whole page in every look: `NAME-1280-light.png`, `NAME-1280-dark.png`, and the same for 390.
+    /// Saves the whole page in every look: `NAME-1280-light.png`, `NAME-1280-dark.png`, and the same for 1600 and 390.
     #[track_caller]
     pub(super) fn pictures_into(&self, folder: &Path, name: &str) {
-        self.each_look(|look| {
+        self.each_look(&PICTURE_WIDTHS, |look| {
             self.picture(&folder.join(format!("{name}-{look}.png"))).unwrap();
         });
     }
@@ -83,17 +86,19 @@ impl Browser {
     #[track_caller]
     pub(crate) fn flawless(&self) {
         let mut faults = Vec::new();
-        self.each_look(|look| faults.extend(self.lint().into_iter().map(|fault| format!("\n  {look}: {fault}"))));
+        self.each_look(&WIDTHS, |look| {
+            faults.extend(self.lint().into_iter().map(|fault| format!("\n  {look}: {fault}")))
+        });
         if !faults.is_empty() {
             self.fail(&format!("the page has faults:{}", faults.concat()));
         }
     }
 
-    /// Shows the page in every look, and leaves it as it is at the start.
+    /// Shows the page in every look of these widths, and leaves it as it is at the start.
     #[track_caller]
-    fn each_look(&self, mut seen: impl FnMut(&str)) {
-        for width in WIDTHS {
-            self.resize(width, 800);
+    fn each_look(&self, widths: &[u32], mut seen: impl FnMut(&str)) {
+        for width in widths {
+            self.resize(*width, 800);
             self.light();
             seen(&format!("{width}-light"));
             self.dark();

@@ -111,8 +111,10 @@ async fn a_page_is_seen_as_its_user_prefers_it() {
     assert!(width == 390 && height >= 3000, "{width} x {height}");
     let folder = Folder::new();
     browser.pictures_into(folder.path(), "walk");
-    for (look, width) in [("1280-light", 1280), ("1280-dark", 1280), ("390-light", 390), ("390-dark", 390)] {
-        assert_eq!(size(&folder.path().join(format!("walk-{look}.png"))).0, width);
+    for width in [1280, 1600, 390] {
+        for colours in ["light", "dark"] {
+            assert_eq!(size(&folder.path().join(format!("walk-{width}-{colours}.png"))).0, width);
+        }
     }
     browser.without_javascript();
     browser.visit(&pages.uri());

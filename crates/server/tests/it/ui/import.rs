@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::browser::Browser;
 use super::visitor::Visitor;
 use crate::server::{Server, TARGETS};
 
@@ -131,4 +132,23 @@ fn cronjobs_and_timers_become_the_jobs_that_are_picked() {
     assert!(many.status == 400 && many.text.contains("has 1001 objects; at most 1000"), "{}", many.text);
     let forced = admin.post("/import", &[("text", "kind: ["), ("kind", "crontab"), ("zone", "UTC"), ("do", "read")]);
     assert!(forced.status == 200 && !forced.text.contains("is not YAML"), "{}", forced.text);
+}
+
+/// The page with results is as good as the empty one, and a second text still gets a name of its own.
+#[test]
+fn results_are_a_good_page() {
+    let server = Server::with(&format!("[shell]\nallow = true\n{TARGETS}")).registered();
+    let browser = Browser::admin(&server);
+    browser.visit(&server.url("/import"));
+    browser.fill("Crontab, CronJobs or timers", "MAILTO=ops@example.com\n30 2 * * 1 /usr/bin/backup\n@reboot start\n");
+    browser.click("Read text");
+    browser.see("will be created");
+    browser.see("there is no time at which this fires");
+    browser.flawless();
+    assert_eq!(browser.value_of("Name"), "", "what was not entered is not filled in");
+    browser.click("Create selected jobs, paused");
+    browser.see("1 job created.");
+    browser.see("imported=crontab");
+    browser.flawless();
+    browser.finish();
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use everbell::JobKey;
+use everbell::{JobKey, Runs};
 use everbell_core::store::{Bucket, RecentRuns, RunCounters, RunHistogram, RunSummary};
-use everbell_core::{Invalid, RunStatus, Spec, Zone};
+use everbell_core::{RunStatus, Spec, Zone};
 use jiff::civil::Date;
 use jiff::{SignedDuration, Timestamp, ToSpan};
 
@@ -25,7 +25,8 @@ const RATES_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_RUNS: u32 = 1_000;
 /// Weeks of the calendar that are still to come.
 const WEEKS_AHEAD: u32 = 2;
-/// The approximate maximum number of runs that a calendar counts, which keeps the page of a busy job fast.
+/// The approximate maximum number of runs that a calendar counts one by one, which keeps the page of a busy job fast. Its
+/// earlier days come from the counters.
 const MAX_COUNTED_RUNS: u64 = 20_000;
 
 /// Pictures of the past.
@@ -39,8 +40,8 @@ pub(super) struct HistoryCharts {
     /// `98% of 412 runs succeeded`.
     pub(super) rates: Vec<String>,
     pub(super) none: bool,
-    /// How far the calendar goes back.
-    pub(super) span: String,
+    /// The first day whose runs are counted one by one, if earlier days come from the counters.
+    pub(super) counted_from: Option<Date>,
     /// Said if there are more runs than the charts show.
     pub(super) limit: Option<String>,
 }
@@ -48,7 +49,7 @@ pub(super) struct HistoryCharts {
 /// The data of the charts.
 pub(super) struct HistoryData {
     summaries: Vec<RunSummary>,
-    weeks: u32,
+    counted_from: Option<Date>,
     days: Vec<Date>,
     buckets: Vec<Bucket>,
     /// Ended runs of 7 and 30 days, and since when all of them are counted if that is later.
@@ -65,17 +66,21 @@ impl HistoryData {
         let zone = request.clock().zone(Some(&subject.zone));
         // How busy the job is decides how far back its days are counted, so one question follows the other.
         let summaries = runs.recent_runs(&RecentRuns::new(vec![key.clone()], MAX_RUNS)?).await?;
-        let weeks = weeks(&summaries, request.now);
-        let subject_key = key.clone();
-        let (days, histogram) = days(&zone, request.now, weeks, key)?;
-        let buckets = runs.count_runs_by_time(&histogram).await?;
+        let days = days(&zone, request.now);
+        let one_by_one = (7 * (weeks(&summaries, request.now) + WEEKS_AHEAD) + 1) as usize;
+        let earlier = days.len().saturating_sub(one_by_one);
+        let mut buckets = ended_by_day(&runs, &days[..=earlier], &key).await?;
+        let bounds = days[earlier..].iter().map(|(_, at)| *at).collect();
+        buckets.extend(runs.count_runs_by_time(&RunHistogram::new(bounds)?.of_job(key.clone())).await?);
+        let counted_from = (earlier > 0).then(|| days[earlier].0);
+        let days = days.into_iter().map(|(date, _)| date).collect();
         let counted = if subject.row.job.definition.is_one_time() {
             // Counters have one-time jobs by target; one has few runs.
             [7, 30].map(|days| (days, ended_in(&buckets, request.now, days.into()), None)).into()
         } else {
-            rates_of(request, &subject_key).await
+            rates_of(request, &key).await
         };
-        Ok(Some(HistoryData { summaries, weeks, days, buckets, counted }))
+        Ok(Some(HistoryData { summaries, counted_from, days, buckets, counted }))
     }
 
     pub(super) fn draw(&self, subject: &Subject, clock: &Clock) -> HistoryCharts {
@@ -114,7 +119,7 @@ impl HistoryData {
             id: "calendar",
             job: &subject.key,
             today: clock.now.to_zoned(zone.as_jiff().clone()).date(),
-            weeks: self.weeks + WEEKS_AHEAD,
+            weeks: WEEKS + WEEKS_AHEAD,
             weeks_ahead: WEEKS_AHEAD,
             days: &shown,
         };
@@ -136,11 +141,7 @@ impl HistoryData {
             none: self.summaries.is_empty(),
             limit: (self.summaries.len() >= MAX_RUNS as usize)
                 .then(|| "Durations and start delays are of the newest 1,000 runs.".to_owned()),
-            span: match self.weeks {
-                WEEKS => "Half a year".to_owned(),
-                1 => "This week".to_owned(),
-                weeks => format!("{weeks} weeks"),
-            },
+            counted_from: self.counted_from,
         }
     }
 
@@ -244,7 +245,7 @@ fn interval(spec: &Spec, now: Timestamp) -> Option<i64> {
     Some(second.duration_since(first).as_millis() as i64)
 }
 
-/// How many weeks the calendar of a job goes back: half a year, less if it has run very often lately. The newest first.
+/// For how many weeks runs are counted one by one: half a year, less if the job has run very often lately. The newest first.
 fn weeks(runs: &[RunSummary], now: Timestamp) -> u32 {
     let (Some(oldest), true) = (runs.last(), runs.len() >= MAX_RUNS as usize) else { return WEEKS };
     let span = now.duration_since(oldest.scheduled_at).as_secs().max(1) as u64;
@@ -252,20 +253,38 @@ fn weeks(runs: &[RunSummary], now: Timestamp) -> u32 {
     u32::try_from(counted / (7 * 86_400)).unwrap_or(WEEKS).clamp(1, WEEKS)
 }
 
-/// The days of the calendar, from a Monday, and where each begins in the zone.
-fn days(zone: &Zone, now: Timestamp, weeks: u32, key: JobKey) -> Result<(Vec<Date>, RunHistogram), Invalid> {
+/// The days of the calendar, from a Monday, with the beginning of each in the zone. The last one is where it ends.
+fn days(zone: &Zone, now: Timestamp) -> Vec<(Date, Timestamp)> {
     let today = now.to_zoned(zone.as_jiff().clone()).date();
     let monday = today.saturating_sub(i64::from(today.weekday().to_monday_zero_offset()).days());
-    let first = monday.saturating_sub(i64::from(weeks - 1).weeks());
-    let count = i64::from(weeks + WEEKS_AHEAD) * 7;
-    let dates: Vec<Date> = (0..=count).map(|day| first.saturating_add(day.days())).collect();
-    let begins = |date: &Date| date.to_zoned(zone.as_jiff().clone()).map(|there| there.timestamp()).ok();
-    let mut known: Vec<(Date, Timestamp)> =
-        dates.iter().filter_map(|date| begins(date).map(|at| (*date, at))).collect();
+    let first = monday.saturating_sub(i64::from(WEEKS - 1).weeks());
+    let count = i64::from(WEEKS + WEEKS_AHEAD) * 7;
+    let dates = (0..=count).map(|day| first.saturating_add(day.days()));
+    let begins = |date: Date| date.to_zoned(zone.as_jiff().clone()).map(|there| there.timestamp()).ok();
+    let mut known: Vec<(Date, Timestamp)> = dates.filter_map(|date| begins(date).map(|at| (date, at))).collect();
     // A day that a zone left out begins with the next.
     known.dedup_by_key(|(_, at)| *at);
-    let bounds = known.iter().map(|(_, at)| *at).collect();
-    Ok((known.into_iter().map(|(date, _)| date).collect(), RunHistogram::new(bounds)?.of_job(key)))
+    known
+}
+
+/// The runs that ended on each of these days but the last, from the counters.
+async fn ended_by_day(runs: &Runs, days: &[(Date, Timestamp)], key: &JobKey) -> Result<Vec<Bucket>, Problem> {
+    let ([(_, first), ..], [.., (_, end)]) = (days, days) else { return Ok(Vec::new()) };
+    let hours = if first < end { runs.hourly_counters(*first, *end, key).await? } else { Vec::new() };
+    Ok(hours_by_day(days, &hours))
+}
+
+/// Adds hours up to the days in which they begin.
+fn hours_by_day(days: &[(Date, Timestamp)], hours: &[Bucket]) -> Vec<Bucket> {
+    let mut buckets: Vec<Bucket> = days.windows(2).map(|pair| Bucket::new(pair[0].1, pair[1].1)).collect();
+    for hour in hours {
+        let behind = buckets.partition_point(|day| day.from <= hour.from);
+        let Some(day) = behind.checked_sub(1).and_then(|place| buckets.get_mut(place)) else { continue };
+        for status in RunStatus::ALL {
+            day.add(*status, hour.count(*status));
+        }
+    }
+    buckets
 }
 
 #[cfg(test)]
@@ -273,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_calendar_of_a_busy_job_is_short() {
+    fn the_runs_of_a_busy_job_are_counted_one_by_one_for_some_weeks_only() {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         // The number of runs, and the seconds between them.
         let weeks_of = |count: i64, seconds: i64| {
@@ -296,17 +315,42 @@ mod tests {
 
     #[test]
     fn days_begin_at_local_midnight_also_when_clocks_change() {
-        let key = || JobKey::new("a").unwrap();
         let now = "2026-11-15T12:00:00Z".parse().unwrap();
         for zone in ["UTC", "Australia/Lord_Howe", "America/New_York", "Africa/Cairo", "Pacific/Apia"] {
             let zone = Zone::get(zone).unwrap();
-            let (dates, histogram) = days(&zone, now, WEEKS, key()).unwrap();
-            assert_eq!((dates.len(), histogram.bounds().len()), (197, 197), "{}", zone.name());
-            assert_eq!(dates[0].weekday(), jiff::civil::Weekday::Monday);
+            let days = days(&zone, now);
+            assert_eq!(days.len(), 197, "{}", zone.name());
+            assert!(days.is_sorted_by_key(|(_, at)| *at));
+            assert_eq!(days[0].0.weekday(), jiff::civil::Weekday::Monday);
         }
         // Samoa had no 30 December 2011.
-        let (dates, histogram) =
-            days(&Zone::get("Pacific/Apia").unwrap(), "2012-01-02T00:00:00Z".parse().unwrap(), WEEKS, key()).unwrap();
-        assert_eq!((dates.len(), histogram.bounds().len()), (196, 196));
+        let days = days(&Zone::get("Pacific/Apia").unwrap(), "2012-01-02T00:00:00Z".parse().unwrap());
+        assert_eq!(days.len(), 196);
+    }
+
+    #[test]
+    fn hours_belong_to_the_local_day_in_which_they_begin() {
+        let zone = Zone::get("Europe/Berlin").unwrap();
+        let days = days(&zone, "2026-11-15T12:00:00Z".parse().unwrap());
+        let place = |date: &str| days.iter().position(|(day, _)| day.to_string() == date).unwrap();
+        let hour = |start: &str, status, runs| {
+            let mut hour = Bucket::of_hour(start.parse().unwrap());
+            hour.add(status, runs);
+            hour
+        };
+        let hours = [
+            hour("2026-10-24T21:00:00Z", RunStatus::Succeeded, 60),
+            hour("2026-10-24T22:00:00Z", RunStatus::Succeeded, 1),
+            hour("2026-10-25T22:00:00Z", RunStatus::Failed, 2),
+            hour("2026-10-25T23:00:00Z", RunStatus::Skipped, 4),
+        ];
+        let buckets = hours_by_day(&days, &hours);
+        assert_eq!(buckets.len(), days.len() - 1);
+        let on = |date: &str| buckets[place(date)].clone();
+        assert_eq!((on("2026-10-24").succeeded, on("2026-10-24").total()), (60, 60));
+        let long = on("2026-10-25");
+        assert_eq!((long.succeeded, long.failed, long.total()), (1, 2, 3), "the day of 25 hours");
+        assert_eq!((on("2026-10-26").skipped, on("2026-10-26").total()), (4, 4));
+        assert_eq!(hours_by_day(&days[..1], &hours), []);
     }
 }
