@@ -34,6 +34,8 @@ usage: cargo run -p everbell-bench --release -- WHAT
           timers, jobs that are enqueued; --quick for a short look, and only some of it: drain, instances, lag, idle, start,
           queue. For the drains: --postgres or --sqlite, --rounds N, --concurrency N, --jobs N, --connections N of the engine
   heartbeat  a heartbeat of an instance that holds 1 run and 10,000
+  herd    jobs that are all due at once, through real servers with `log` targets: lag and rate, by what the servers log.
+          --jobs N, --instances N, --rounds N, --concurrency N, --database postgres|sqlite, --binary PATH of `everbell`
   orgs    one job for up to 1,000,000 orgs: making their timers, and firing 10,000 that are due in the same second;
           --quick for fewer, only some of it: --postgres or --sqlite
   pages   what the web UI asks, with 10,000 jobs and 1,000,000 runs; --quick for less of it, --crowded with all runs in
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
     }
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["chaos", rest @ ..] => return verdict(everbell_bench::chaos::run(rest)),
+        ["herd", rest @ ..] => return verdict(everbell_bench::herd::run(rest)),
         ["soak", rest @ ..] => return verdict(everbell_bench::soak::run(rest)),
         ["cron"] => cron::run(),
         ["engine", rest @ ..] => {

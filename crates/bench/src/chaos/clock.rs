@@ -37,10 +37,15 @@ pub(crate) fn wait_for<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) 
     }
 }
 
+/// How many processes wanted a processor in the last minute.
+pub(crate) fn load_average() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
+}
+
 /// How many processes wanted a processor lately, for each processor.
 pub(crate) fn load_per_processor() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: f64 = text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0.0);
+    let load = load_average();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     load / f64::from(u32::try_from(processors).unwrap_or(1))
 }

@@ -31,8 +31,10 @@ pub use verdict::Verdict;
 
 use everbell_store::conformance::dice::Dice;
 
-pub(crate) use clock::{instant, load_per_processor, pause_s, true_time};
-pub(crate) use cluster::{Cluster, Plan};
+pub(crate) use clock::{instant, load_average, load_per_processor, pause_s, true_time, wait_for};
+pub(crate) use cluster::{Cluster, Folder, Plan, REQUEST_LIMIT};
+pub(crate) use instance::{Instance, Launch};
+pub(crate) use target_log::seconds;
 
 /// The error is for people.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;

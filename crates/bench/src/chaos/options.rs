@@ -85,7 +85,7 @@ impl Options {
     }
 
     /// The binary under test.
-    pub(super) fn binary(&self) -> Outcome<PathBuf> {
+    pub(crate) fn binary(&self) -> Outcome<PathBuf> {
         let beside = || Ok::<_, std::io::Error>(std::env::current_exe()?.with_file_name("everbell"));
         let binary = self.binary.clone().map_or_else(beside, Ok)?;
         let found = binary.canonicalize();
