@@ -36,8 +36,7 @@ pub fn succeed(
     (successor_timer, heir_spec): (&Definition, &Spec),
     now: Timestamp,
 ) -> (Plan, Timer) {
-    let begun_at =
-        |mark| Timer { job_id: successor_timer.id, last_slot_at: mark, rescheduled_from: None, ..timer.clone() };
+    let begun_at = |mark| Timer { job_id: successor_timer.id, last_slot_at: mark, ..timer.clone() };
     let heir_seen = PlanContext { org_spec: Some(heir_spec), ..PlanContext::default() };
     let Ok(spec) = effective_spec(job, seen) else {
         return (errored(timer, reason, heir_spec, now), arm(successor_timer, &begun_at(now), &heir_seen));
