@@ -88,7 +88,7 @@ pub(crate) fn dots(input: &Dots<'_>) -> String {
             for level in &levels {
                 level.name(markup);
             }
-            outlier(markup, &runs, &plot, scale);
+            outlier(markup, &runs, &plot, scale, &levels);
         });
     });
     markup.finish()
@@ -138,8 +138,8 @@ fn levels(input: &Dots<'_>, scale: Scale) -> Vec<Level> {
     interval.into_iter().chain(p95).chain(p50).collect()
 }
 
-/// Names the longest run, if it took far longer than half of them.
-fn outlier(markup: &mut Markup, runs: &[&DotRun], plot: &Plot<'_>, scale: Scale) {
+/// Names the longest run, if it took far longer than half of them and no level is named at that place.
+fn outlier(markup: &mut Markup, runs: &[&DotRun], plot: &Plot<'_>, scale: Scale, levels: &[Level]) {
     let mut spans: Vec<i64> = runs.iter().map(|run| run.took_ms.max(1)).collect();
     spans.sort_unstable();
     let median = spans.get(spans.len() / 2).copied().unwrap_or(1);
@@ -147,10 +147,14 @@ fn outlier(markup: &mut Markup, runs: &[&DotRun], plot: &Plot<'_>, scale: Scale)
     if runs.len() < 3 || longest.took_ms / median < OUTLIER_FACTOR {
         return;
     }
-    let share = plot.share(longest.at);
+    let (share, height) = (plot.share(longest.at), scale.position(longest.took_ms));
+    let is_near = |level: &Level| (level.share - height).abs() * HEIGHT < 16.0;
+    if levels.iter().any(|level| is_near(level) && if level.left { share < 0.25 } else { share > 0.75 }) {
+        return;
+    }
     let (class, shift) = if share > 0.5 { ("c-t c-name c-end", -8.0) } else { ("c-t c-name", 8.0) };
     let text = markup.element("text").class(class).attr("x", Percent(share)).attr("dx", shift);
-    text.attr("y", y(scale.position(longest.took_ms)) + 4.0).text(&took(longest.took_ms));
+    text.attr("y", y(height) + 4.0).text(&took(longest.took_ms));
 }
 
 /// The id of the shape of a status.
@@ -236,6 +240,22 @@ mod tests {
         assert!(short.contains("median 2.0") && short.contains("95% 2.4") && !short.contains("interval"), "{short}");
         let long = drawn(&[run(0, 2_000, RunStatus::Succeeded), run(9, 400_000, RunStatus::Succeeded)]);
         assert!(long.contains("interval 5"), "{long}");
+    }
+
+    #[test]
+    fn the_longest_run_is_named_unless_a_level_is_named_there() {
+        let with = |second, took_ms| {
+            let usual =
+                [(20_000, 2_000), (30_000, 2_100)].map(|(second, took)| run(second, took, RunStatus::Succeeded));
+            let runs: Vec<DotRun> = usual.into_iter().chain([run(second, took_ms, RunStatus::Succeeded)]).collect();
+            drawn(&runs)
+        };
+        for (second, took_ms, is_named) in
+            [(40_000, 241_000, true), (3_600, 241_000, false), (80_000, 241_000, true), (3_600, 100_000, true)]
+        {
+            let drawn = with(second, took_ms);
+            assert_eq!(drawn.contains(&format!(">{}</text>", took(took_ms))), is_named, "{second} {took_ms}: {drawn}");
+        }
     }
 
     #[test]
