@@ -20,7 +20,7 @@ use crate::chaos::{
 /// From the creation of the last job until it is due.
 const AHEAD_S: f64 = 5.0;
 /// Until every run of a herd is written down.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 /// Connections of each of many instances: one of them listens.
 const CONNECTIONS_OF_MANY: u32 = 3;
 

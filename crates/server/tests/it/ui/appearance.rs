@@ -87,7 +87,7 @@ impl Browser {
     pub(crate) fn flawless(&self) {
         let mut faults = Vec::new();
         self.each_look(&WIDTHS, |look| {
-            faults.extend(self.lint().into_iter().map(|fault| format!("\n  {look}: {fault}")))
+            faults.extend(self.lint().into_iter().map(|fault| format!("\n  {look}: {fault}")));
         });
         if !faults.is_empty() {
             self.fail(&format!("the page has faults:{}", faults.concat()));
